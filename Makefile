@@ -1,0 +1,55 @@
+# Two commands on a fresh machine with Python >= 3.11 and make: `make reproduce` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
+
+.PHONY: help install test test-all lint bench reproduce lock clean
+
+help:
+	@echo "make reproduce   set up, run the demonstration"
+	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
+	@echo "make test-all    the same and the slow tests"
+	@echo "make bench       install the peers and measure against them, side by side"
+	@echo "make lint        ruff, mypy --strict, import-linter"
+	@echo "make lock        pin the newest versions into requirements.lock"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "weightnorm needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP) requirements-bench.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	@touch $@
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests examples
+	$(BIN)/ruff format --check src tests examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(STAMP) lint
+	$(BIN)/python -m pytest
+
+test-all: $(STAMP) lint
+	$(BIN)/python -m pytest -m ""
+
+bench: $(BENCH_STAMP)
+	$(BIN)/weightnorm bench --out benchmarks/latest.json
+
+reproduce: $(STAMP)
+	$(BIN)/weightnorm bench --quick
+
+lock: $(STAMP)
+	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--extra all --extra dev --python-version 3.11 pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

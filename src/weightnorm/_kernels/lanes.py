@@ -1,0 +1,146 @@
+"""Eight float64 numbers as one value in compiled code: the lanes of eight runs that advance together.
+
+numba has no vector type, and its loops over lanes keep every accumulator in memory. These few intrinsics hand LLVM
+explicit vectors, so a kernel reads like its formula, keeps its accumulators in registers, needs no fast-math flag
+(NaN stays NaN) and does the same arithmetic in every lane: a run's result cannot depend on its neighbours.
+
+numba's disk cache watches the file of the kernel only: after an edit here, run `make clean`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, models, overload, register_model
+
+WIDTH = 8
+
+_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_MASK = ir.IntType(WIDTH)
+
+
+class LanesType(types.Type):
+    """The numba type of a vector of WIDTH float64."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"lanes{WIDTH}")
+
+
+lanes = LanesType()
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, frontend: Any) -> None:
+        super().__init__(manager, frontend, _VECTOR)
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
+
+
+@intrinsic
+def load(typing_context, array, index):
+    """The lanes at flat position `index` of a contiguous array."""
+
+    def generate(context, builder, signature, arguments):
+        value = builder.load(_pointer(context, builder, signature.args[0], *arguments))
+        value.align = 8
+        return value
+
+    return lanes(array, types.intp), generate
+
+
+@intrinsic
+def store(typing_context, array, index, value):
+    """Write the lanes at flat position `index` of a contiguous array."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+        builder.store(arguments[2], pointer).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes), generate
+
+
+@intrinsic
+def spread(typing_context, number):
+    """The same number in every lane."""
+
+    def generate(context, builder, signature, arguments):
+        undefined = ir.Constant(_VECTOR, ir.Undefined)
+        first = builder.insert_element(undefined, arguments[0], ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+        return builder.shuffle_vector(first, undefined, zeros)
+
+    return lanes(types.float64), generate
+
+
+@intrinsic
+def outside(typing_context, value, low, high):
+    """A bit for each lane: 1 unless low < value <= high (so 1 for NaN)."""
+
+    def generate(context, builder, signature, arguments):
+        value, low, high = arguments
+        below = builder.fcmp_unordered("<=", value, low)
+        above = builder.fcmp_unordered(">", value, high)
+        bits = builder.bitcast(builder.or_(below, above), _MASK)
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(lanes, lanes, lanes), generate
+
+
+def _llvm(name: str, count: int) -> Callable[..., Any]:
+    def call(builder: Any, arguments: Any) -> Any:
+        function_type = ir.FunctionType(_VECTOR, [_VECTOR] * count)
+        function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.v{WIDTH}f64")
+        return builder.call(function, arguments)
+
+    return call
+
+
+@intrinsic
+def multiply_add(typing_context, a, b, c):
+    """a·b + c, fused where the machine can."""
+    call = _llvm("fmuladd", 3)
+    return lanes(lanes, lanes, lanes), lambda context, builder, signature, arguments: call(builder, arguments)
+
+
+@intrinsic
+def square_root(typing_context, a):
+    """√a."""
+    call = _llvm("sqrt", 1)
+    return lanes(lanes), lambda context, builder, signature, arguments: call(builder, arguments)
+
+
+@intrinsic
+def absolute(typing_context, a):
+    """|a|."""
+    call = _llvm("fabs", 1)
+    return lanes(lanes), lambda context, builder, signature, arguments: call(builder, arguments)
+
+
+def _add_operator(symbol: Any, instruction: str) -> None:
+    @intrinsic
+    def apply(typing_context, a, b):
+        def generate(context, builder, signature, arguments):
+            return getattr(builder, instruction)(*arguments)
+
+        return lanes(lanes, lanes), generate
+
+    @overload(symbol)
+    def overloaded(a, b):
+        if isinstance(a, LanesType) and isinstance(b, LanesType):
+            return lambda a, b: apply(a, b)
+        return None
+
+
+_add_operator(operator.add, "fadd")
+_add_operator(operator.sub, "fsub")
+_add_operator(operator.mul, "fmul")
+_add_operator(operator.truediv, "fdiv")

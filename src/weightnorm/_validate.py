@@ -1,0 +1,89 @@
+"""Checks of user input, one function a kind; every message names the parameter, what came and the fix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool = False) -> float:
+    """A finite number, at least (or, if strict, above) `minimum`."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}: {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    if number < minimum or (strict and number == minimum):
+        bound = "greater than" if strict else "at least"
+        raise ValueError(f"{name} must be {bound} {minimum:g}, got {number:g}")
+    return number
+
+
+def integer(name: str, value: object, *, minimum: int = 0) -> int:
+    """A whole number, at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number, got {type(value).__name__}: {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return int(value)
+
+
+def choice(name: str, value: object, options: Sequence[str]) -> str:
+    """One of `options`."""
+    if value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+    return str(value)
+
+
+def array(name: str, value: object, *, ndim: int) -> NDArray[np.float64]:
+    """A finite float64 array of `ndim` axes; narrower types are promoted, lossy conversions refused."""
+    result = np.asarray(value)
+    require_real_dtype(name, result.dtype)
+    if result.ndim != ndim:
+        shapes = {1: "a vector (n,)", 2: "a matrix (m, d)", 3: "an array (m, d, d)"}
+        raise ValueError(f"{name} must be {shapes[ndim]}, got shape {result.shape}")
+    if result.size == 0:
+        raise ValueError(f"{name} is empty: shape {result.shape}")
+    result = result.astype(np.float64, copy=False)
+    require_finite(name, result)
+    return result
+
+
+def require_real_dtype(name: str, dtype: np.dtype[Any]) -> None:
+    """Refuse what float64 cannot hold: complex, long double, text, objects."""
+    if dtype.kind not in "biuf" or not np.can_cast(dtype, np.float64, "safe"):
+        raise TypeError(f"{name} has dtype {dtype}, which float64 cannot hold without loss; convert it yourself first")
+
+
+def require_finite(name: str, values: NDArray[np.float64]) -> None:
+    """Refuse NaN and infinities, saying how many there are and where the first one is."""
+    # A finite sum proves every entry finite without a temporary the size of the data.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = ~np.isfinite(values)
+    if count := int(np.count_nonzero(bad)):
+        where = tuple(int(axis[0]) for axis in np.nonzero(bad))
+        raise ValueError(f"{name} has {count} entries that are NaN or infinite, the first at {where}; remove them")
+
+
+def direction(name: str, value: object, num_features: int) -> Vector:
+    """A nonzero vector of `num_features` entries, scaled to norm 1."""
+    result = array(name, value, ndim=1)
+    if result.size != num_features:
+        raise ValueError(f"{name} must have {num_features} entries, one per feature, got {result.size}")
+    largest = float(np.abs(result).max())
+    if largest == 0.0:
+        raise ValueError(f"{name} is zero: a direction needs a nonzero vector, for instance wn.datasets.random_direction")
+    result = result / largest  # first, so that neither tiny nor huge entries lose their squares
+    return result / float(np.linalg.norm(result))

@@ -1,0 +1,83 @@
+"""Synthetic problems and starts, each from an explicit seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _validate
+from ._validate import Vector
+from .problems import LeastSquares
+
+__all__ = ["make_regression", "random_direction"]
+
+
+def make_regression(
+    num_samples: int = 20,
+    num_features: int = 50,
+    condition_number: float = 1.0,
+    scale: float = 3.0,
+    seed: int = 0,
+) -> LeastSquares:
+    """A least-squares problem with a known spectrum, as in the paper's experiments.
+
+    A = U Σ Vᵀ with random orthonormal U, V and singular values from 1 down to 1/condition_number, geometrically
+    spaced; y = A x* with x* uniform on the sphere of radius `scale` in the row space, so that x* is the minimum-norm
+    solution and ‖x*‖ = scale.
+
+    Parameters
+    ----------
+    num_samples, num_features : int
+        The shape of A; either may be the larger.
+    condition_number : float
+        Of A (not of AAᵀ), at least 1.
+    scale : float
+        ‖x*‖, zero or more.
+    seed : int
+
+    Returns
+    -------
+    LeastSquares
+        With `.solution` = x*.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> problem = wn.datasets.make_regression(num_samples=20, num_features=50, seed=0)
+    >>> round(float(np.linalg.norm(problem.solution)), 12)
+    3.0
+    >>> bool(np.allclose(problem.min_norm_solution(), problem.solution))
+    True
+    """
+    m = _validate.integer("num_samples", num_samples, minimum=1)
+    d = _validate.integer("num_features", num_features, minimum=1)
+    kappa = _validate.real("condition_number", condition_number, minimum=1.0)
+    radius = _validate.real("scale", scale, minimum=0.0)
+    rank = min(m, d)
+    generator = _generator("make_regression", seed)
+    U = np.linalg.qr(generator.standard_normal((m, rank)))[0]
+    V = np.linalg.qr(generator.standard_normal((d, rank)))[0]
+    singular = np.geomspace(1.0, 1.0 / kappa, rank)
+    coordinates = generator.standard_normal(rank)
+    coordinates *= radius / np.linalg.norm(coordinates)
+    y = U @ (singular * coordinates)
+    return LeastSquares((U * singular) @ V.T, y, solution=V @ coordinates)
+
+
+def random_direction(num_features: int, seed: int) -> Vector:
+    """A direction uniform on the unit sphere.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> w = wn.datasets.random_direction(50, seed=1)
+    >>> w.shape, round(float(np.linalg.norm(w)), 12)
+    ((50,), 1.0)
+    """
+    generator = _generator("random_direction", seed)
+    w = generator.standard_normal(_validate.integer("num_features", num_features, minimum=1))
+    return w / np.linalg.norm(w)
+
+
+def _generator(purpose: str, seed: int) -> np.random.Generator:
+    """A stream of its own for each purpose: a start never shares random numbers with the problem of the same seed."""
+    return np.random.default_rng([*purpose.encode(), _validate.integer("seed", seed)])

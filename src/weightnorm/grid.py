@@ -1,0 +1,237 @@
+"""sweep(): every method × start × scale on one problem, as one labelled grid."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _validate
+from ._validate import Matrix, Vector
+from .loops.compiled import CompiledRuns, fresh_state
+from .loops.drive import divergence_limit, drive
+from .loops.plain import PlainRuns
+from .methods.base import Array, Method, bind_steps
+from .problems import LeastSquares
+from .result import Status
+from .rowspace import RowSpace
+from .run import MAX_STEPS, check_method, perp_direction
+
+if TYPE_CHECKING:
+    import xarray
+
+_FLOATS = {
+    "norm": "‖x‖ at the end",
+    "loss": "½‖Ax − y‖² at the end",
+    "final_scale": "g at the end, which may be negative; ‖x‖ for gradient descent",
+    "perp_norm": "‖x⊥‖, the norm of the part of x orthogonal to the row space",
+    "distance": "‖x − x*‖, the distance to the minimum-norm solution",
+}
+_BLOCK = 8  # runs that one kernel block advances together
+_MAX_BLOCKS = 32  # blocks in one piece of work
+
+
+def sweep(
+    problem: LeastSquares,
+    methods: Mapping[str, Method],
+    scales: Any,
+    directions: Any,
+    *,
+    tolerance: float = 1e-5,
+    max_steps: int = MAX_STEPS,
+    coordinates: str = "reduced",
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> xarray.Dataset:
+    """Run every method from every start at every scale.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    methods : mapping of name -> method
+    scales : sequence of numbers
+    directions : (num_starts, d) array, or one (d,) vector
+        Each is normalised.
+    tolerance, max_steps, coordinates
+        As in `run`.
+    threads : int, optional
+        All cores by default. The numbers are the same to the last bit whatever it is.
+    progress : callable, optional
+        Called as progress(runs_done, runs_in_all) from the calling thread.
+
+    Returns
+    -------
+    xarray.Dataset
+        With dimensions (method, start, scale) and variables norm, loss, num_steps, status, final_scale, perp_norm and
+        distance. `status` is int8 with CF flag_values and flag_meanings. A run whose step is undefined at its start
+        (1/g² at g = 0) has status "undefined" and NaN elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> starts = [wn.datasets.random_direction(50, seed) for seed in range(3)]
+    >>> data = wn.sweep(problem, {"gd": wn.GradientDescent(0.1), "rpgd": wn.RPGD(0.1, 0.1)}, [0.5, 1.0, 2.0], starts)
+    >>> dict(data.sizes)
+    {'method': 2, 'start': 3, 'scale': 3}
+    >>> bool((data.distance.sel(method="rpgd") < data.distance.sel(method="gd")).all())
+    True
+    """
+    grid = _check(problem, methods, scales, directions)
+    tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
+    max_steps = _validate.integer("max_steps", max_steps)
+    _validate.choice("coordinates", coordinates, ("reduced", "full"))
+    workers = (os.cpu_count() or 1) if threads is None else _validate.integer("threads", threads, minimum=1)
+    shape = (len(methods), len(grid.directions), len(grid.scales))
+    out = _empty(shape)
+    cancel = threading.Event()
+    prepare = _prepare_reduced if coordinates == "reduced" else _prepare_full
+    begin = prepare(problem, grid.directions, tolerance)
+
+    def work(index: int, method: Method, starts: NDArray[np.intp], places: NDArray[np.intp]) -> int:
+        runs, target = begin(method, grid.scales[places], starts)
+        status = drive(runs, tolerance, max_steps, cancelled=cancel.is_set)
+        _write(out, (index, starts, places), runs, target, status)
+        return starts.size
+
+    _execute(work, _pieces(grid, problem, out, workers), workers, cancel, out["status"].size, progress)
+    return _dataset(out, list(methods), grid.scales, tolerance, max_steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    methods: tuple[Method, ...]
+    scales: Vector
+    directions: Matrix
+
+
+def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> _Grid:
+    if not isinstance(methods, Mapping) or not methods:
+        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
+    for method in methods.values():
+        check_method(method, problem)
+    g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
+    rows = np.asarray(directions)
+    rows = rows[None] if rows.ndim == 1 else rows
+    _validate.array("directions", rows, ndim=2)
+    units = [_validate.direction(f"directions[{i}]", row, problem.shape[1]) for i, row in enumerate(rows)]
+    return _Grid(tuple(methods.values()), g, np.array(units))
+
+
+def _empty(shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
+    out: dict[str, NDArray[Any]] = {name: np.full(shape, np.nan) for name in _FLOATS}
+    out["num_steps"] = np.zeros(shape, dtype=np.int64)
+    out["status"] = np.full(shape, Status.UNDEFINED.code, dtype=np.int8)
+    return out
+
+
+Begin = Callable[[Method, Array, NDArray[np.intp]], tuple[CompiledRuns | PlainRuns, Array]]
+Work = tuple[int, Method, NDArray[np.intp], NDArray[np.intp]]
+
+
+def _prepare_reduced(problem: LeastSquares, directions: Matrix, tolerance: float) -> Begin:
+    space = RowSpace(problem)
+    entered, reduced = space.enter(directions), space.reduced
+    target = np.append(reduced.target, 0.0)
+    reference = 0.5 * float(problem.y @ problem.y)
+
+    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[CompiledRuns, Array]:
+        limit = divergence_limit(reduced.value_and_gradient(scale[:, None] * entered[starts])[0], reference)
+        state = fresh_state(method, reduced, entered[starts], scale, limit)
+        return CompiledRuns(method, reduced, state, 0, tolerance), target
+
+    return begin
+
+
+def _prepare_full(problem: LeastSquares, directions: Matrix, tolerance: float) -> Begin:
+    target = problem.min_norm_solution(iterative=not problem.is_factorised)
+    perp_units = np.array([perp_direction(problem, unit) for unit in directions])
+    reference = 0.5 * float(problem.y @ problem.y)
+
+    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[PlainRuns, Array]:
+        state = method.init(scale, directions[starts])
+        limit = divergence_limit(problem.value(scale[:, None] * directions[starts]), reference)
+        return PlainRuns(method, problem, state, 0, tolerance, limit, perp_units[starts]), target
+
+    return begin
+
+
+def _pieces(grid: _Grid, problem: LeastSquares, out: dict[str, NDArray[Any]], workers: int) -> list[Work]:
+    """The grid cut into pieces of work; runs of one scale stay together, for they take about as many steps."""
+    pieces: list[Work] = []
+    for index, method in enumerate(grid.methods):
+        undefined = np.logical_or(*(step.undefined_at(grid.scales) for step in bind_steps(method, problem)))
+        places, starts = np.meshgrid(np.flatnonzero(~undefined), np.arange(len(grid.directions)), indexing="ij")
+        blocks = -(-places.size // _BLOCK)
+        size = _BLOCK * max(1, min(_MAX_BLOCKS, blocks // (4 * workers)))
+        for first in range(0, places.size, size):
+            part = slice(first, first + size)
+            pieces.append((index, method, starts.ravel()[part], places.ravel()[part]))
+    return pieces
+
+
+def _execute(
+    work: Callable[..., int],
+    pieces: Sequence[Work],
+    workers: int,
+    cancel: threading.Event,
+    total: int,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """All pieces on a pool of threads; an interruption or an error stops them at their next slice."""
+    done = total - sum(piece[2].size for piece in pieces)
+    with ThreadPoolExecutor(workers) as pool:
+        pending: set[Future[int]] = {pool.submit(work, *piece) for piece in pieces}
+        try:
+            while pending:
+                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    done += future.result()
+                if progress is not None and finished:
+                    progress(done, total)
+        except BaseException:
+            cancel.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _write(
+    out: dict[str, NDArray[Any]],
+    where: tuple[int, NDArray[np.intp], NDArray[np.intp]],
+    runs: CompiledRuns | PlainRuns,
+    target: Array,
+    status: NDArray[np.int8],
+) -> None:
+    position = runs.position()
+    with np.errstate(invalid="ignore", over="ignore"):
+        out["norm"][where] = np.abs(position.scale)
+        out["loss"][where] = runs.loss
+        out["final_scale"][where] = position.scale
+        out["perp_norm"][where] = np.abs(position.scale * position.perp)
+        out["distance"][where] = np.linalg.norm(position.weights - target, axis=1)
+    out["num_steps"][where] = runs.ended_at
+    out["status"][where] = status
+
+
+def _dataset(
+    out: dict[str, NDArray[Any]], names: list[str], scales: Vector, tolerance: float, max_steps: int
+) -> xarray.Dataset:
+    import xarray
+
+    dims = ("method", "start", "scale")
+    variables: dict[str, Any] = {name: (dims, out[name], {"long_name": text}) for name, text in _FLOATS.items()}
+    variables["num_steps"] = (dims, out["num_steps"], {"long_name": "updates made"})
+    flags = {
+        "long_name": "why the run stopped",
+        "flag_values": np.array([status.code for status in Status], dtype=np.int8),
+        "flag_meanings": " ".join(status.value for status in Status),
+    }
+    variables["status"] = (dims, out["status"], flags)
+    coordinates = {"method": names, "start": np.arange(out["status"].shape[1]), "scale": scales}
+    return xarray.Dataset(variables, coordinates, {"tolerance": tolerance, "max_steps": max_steps})

@@ -1,0 +1,1 @@
+"""The one loop around every method: stopping, recording, statuses; over compiled runs or plain ones."""

@@ -1,0 +1,7 @@
+"""Training rules: frozen configuration and the step rule, in NumPy, batched over runs, for any problem."""
+
+from .gradient_descent import GradientDescent
+from .rpgd import RPGD
+from .weight_norm import WeightNorm
+
+__all__ = ["RPGD", "GradientDescent", "WeightNorm"]

@@ -1,0 +1,64 @@
+"""Plain gradient descent, x ← x − η ∇f(x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..schedules import Schedule, Step, as_schedule, constant
+from .base import Array, Evaluation, Problem, State
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """Gradient descent on the weights themselves.
+
+    It keeps every part of its start that the data cannot see: on least squares it ends at x* + x0⊥.
+
+    Parameters
+    ----------
+    step : float, Schedule or callable
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> wn.run(wn.GradientDescent(0.1), problem, scale=2.8, direction=w0).status
+    <Status.CONVERGED: 'converged'>
+    """
+
+    step: Step
+
+    name: ClassVar[str] = "GradientDescent"
+    has_scale: ClassVar[bool] = False
+    curvature_powers: ClassVar[tuple[float, float]] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        schedule = as_schedule("step", self.step)
+        if schedule.scale_power or schedule.norm_power:
+            raise ValueError("step of GradientDescent depends on the scale g or on ‖w‖, which it does not have")
+
+    @property
+    def schedules(self) -> tuple[Schedule, Schedule]:
+        """The step's schedule; the scale's is a constant zero."""
+        return as_schedule("step", self.step), constant(0.0)
+
+    def init(self, scale: Array, direction: Array) -> State:
+        """Start at x0 = scale·direction."""
+        return State(scale[:, None] * direction, np.ones_like(scale))
+
+    def weights(self, state: State) -> Array:
+        """The vector itself."""
+        return state.vector
+
+    def evaluate(self, problem: Problem, state: State) -> Evaluation:
+        """Loss and gradient at x."""
+        loss, gradient = problem.value_and_gradient(state.vector)
+        return Evaluation(loss, gradient, np.zeros_like(state.scale))
+
+    def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
+        """x ← x − η ∇f(x)."""
+        return State(state.vector - vector_step[:, None] * evaluation.vector_gradient, state.scale)

@@ -1,0 +1,78 @@
+"""rPGD: projected gradient descent on the unit sphere, and gradient descent on the scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .. import _validate
+from ..schedules import Schedule, Step, as_schedule
+from .base import Array, Evaluation, Problem, State, row_dot
+
+
+@dataclass(frozen=True)
+class RPGD:
+    """Reparametrised projected gradient descent: x = g·w with ‖w‖ = 1 after every step.
+
+    With G = ∇f(g w): v = w − η g G, w ← v/‖v‖, g ← g − γ⟨w, G⟩.
+    Zero-norm policy: where v = 0 exactly, every point of the sphere is equally near; w stays where it is for that step.
+
+    Parameters
+    ----------
+    direction_step, scale_step : float, Schedule or callable
+        η for w and γ for g.
+    blocks : {"all"}
+        One scale for all weights. "columns" belongs to matrix problems.
+
+    Examples
+    --------
+    Freeze the scale for 1,000 steps, then thaw it:
+
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> method = wn.RPGD(wn.schedules.curvature(), wn.schedules.two_phase(0.0, 0.1, switch=1000))
+    >>> round(wn.run(method, problem, scale=2.8, direction=w0, tolerance=1e-12).norm, 6)
+    3.0
+    """
+
+    direction_step: Step
+    scale_step: Step
+    blocks: str = "all"
+
+    name: ClassVar[str] = "RPGD"
+    has_scale: ClassVar[bool] = True
+    curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 0.0)
+
+    def __post_init__(self) -> None:
+        as_schedule("direction_step", self.direction_step)
+        as_schedule("scale_step", self.scale_step)
+        _validate.choice("blocks", self.blocks, ("all", "columns"))
+
+    @property
+    def schedules(self) -> tuple[Schedule, Schedule]:
+        """The schedules of w and of g."""
+        return as_schedule("direction_step", self.direction_step), as_schedule("scale_step", self.scale_step)
+
+    def init(self, scale: Array, direction: Array) -> State:
+        """Start at g0 = scale, w0 = direction."""
+        return State(direction.copy(), scale.copy())
+
+    def weights(self, state: State) -> Array:
+        """g·w."""
+        return state.scale[:, None] * state.vector
+
+    def evaluate(self, problem: Problem, state: State) -> Evaluation:
+        """Loss, ∇_w = g G and ∇_g = ⟨w, G⟩."""
+        loss, gradient = problem.value_and_gradient(self.weights(state))
+        return Evaluation(loss, state.scale[:, None] * gradient, row_dot(state.vector, gradient))
+
+    def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
+        """A step of w projected back onto the sphere, and a step of g."""
+        v = state.vector - vector_step[:, None] * evaluation.vector_gradient
+        norm = np.linalg.norm(v, axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            w = np.where(norm[:, None] == 0.0, state.vector, v / norm[:, None])
+        return State(w, state.scale - scale_step * evaluation.scale_gradient)

@@ -1,0 +1,156 @@
+"""Least squares, ½‖Ax − y‖²."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from .._validate import Vector
+from .factorisation import EPS, Factorisation, factorise
+
+
+class LeastSquares:
+    """Least squares with loss ½‖Ax − y‖², for any shape and rank of A.
+
+    Parameters
+    ----------
+    A : (m, d) array, scipy.sparse matrix or scipy.sparse.linalg.LinearOperator
+        One row per sample. Kept by reference where it is float64 already; do not change it afterwards.
+    y : (m,) array
+    solution : (d,) array, optional
+        A known solution, kept as `.solution`; the data generators set it.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> problem = wn.LeastSquares([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]], [3.0, 4.0])
+    >>> problem.shape
+    (2, 3)
+    >>> problem.min_norm_solution()
+    array([3., 2., 0.])
+    >>> float(problem.value(np.zeros(3)))
+    12.5
+    """
+
+    def __init__(self, A: Any, y: Any, *, solution: Any = None) -> None:
+        self.A = _as_matrix(A)
+        self.y: Vector = _validate.array("y", y, ndim=1)
+        self.shape: tuple[int, int] = (int(self.A.shape[0]), int(self.A.shape[1]))
+        if self.y.size != self.shape[0]:
+            raise ValueError(f"y must have {self.shape[0]} entries, one per row of A {self.shape}, got {self.y.size}")
+        self.solution: Vector | None = None if solution is None else _validate.array("solution", solution, ndim=1)
+        self._iterative_solution: Vector | None = None
+
+    def __repr__(self) -> str:
+        return f"LeastSquares(shape={self.shape})"
+
+    def value(self, x: Any) -> Any:
+        """½‖Ax − y‖², for x of shape (d,) or, row by row, (n, d)."""
+        return self.value_and_gradient(x)[0]
+
+    def gradient(self, x: Any) -> NDArray[np.float64]:
+        """Aᵀ(Ax − y), for x of shape (d,) or, row by row, (n, d)."""
+        return self.value_and_gradient(x)[1]
+
+    def value_and_gradient(self, x: Any) -> tuple[Any, NDArray[np.float64]]:
+        """Both at once, with the residual computed once."""
+        x = np.asarray(x, dtype=np.float64)
+        if x.ndim not in (1, 2) or x.shape[-1] != self.shape[1]:
+            raise ValueError(f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {x.shape}")
+        residual = (self.A @ x.T).T - self.y
+        gradient = np.asarray((self.A.T @ residual.T).T)
+        return 0.5 * np.einsum("...i,...i->...", residual, residual), gradient
+
+    @cached_property
+    def factorisation(self) -> Factorisation:
+        """A = U S Vᵀ, computed at first use and kept."""
+        return factorise(self.A)
+
+    @property
+    def is_factorised(self) -> bool:
+        """Whether the factorisation has been computed."""
+        return "factorisation" in self.__dict__
+
+    @cached_property
+    def target(self) -> Vector:
+        """The minimum-norm solution in row-space coordinates, Uᵀy / S."""
+        factors = self.factorisation
+        return np.asarray(factors.left.T @ self.y) / factors.singular_values
+
+    @cached_property
+    def floor(self) -> float:
+        """The smallest loss there is: half the squared norm of the part of y that A cannot reach."""
+        factors = self.factorisation
+        if factors.rank == self.shape[0]:
+            return 0.0
+        rest = self.y - factors.left @ (factors.left.T @ self.y)
+        rest -= factors.left @ (factors.left.T @ rest)
+        size = float(np.linalg.norm(rest))
+        return 0.0 if size <= 16 * EPS * float(np.linalg.norm(self.y)) else 0.5 * size**2
+
+    @cached_property
+    def curvature(self) -> float:
+        """λmax(AᵀA), the largest curvature; by Lanczos where A has not been factorised."""
+        if self.is_factorised:
+            singular = self.factorisation.singular_values
+            return float(singular[0] ** 2) if singular.size else 0.0
+        if min(self.shape) < 3:
+            return float(factorise(self.A).singular_values[0] ** 2)
+        from scipy.sparse.linalg import svds
+
+        return float(svds(self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0))[0] ** 2)
+
+    def min_norm_solution(self, *, iterative: bool = False) -> Vector:
+        """The least-squares solution of smallest norm, x*.
+
+        By the factorisation; with `iterative=True` by LSQR instead, for an A too large to factorise.
+        """
+        if not iterative:
+            return self.factorisation.lift(self.target)
+        if self._iterative_solution is None:
+            self._iterative_solution = self._lsqr(self.y)
+        return self._iterative_solution.copy()
+
+    def split(self, x: Vector) -> tuple[Vector, Vector]:
+        """x as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
+        if self.is_factorised:
+            z, rest = self.factorisation.split(x)
+            return self.factorisation.lift(z), rest
+        inside = self._lsqr(self.A @ x)
+        inside += self._lsqr(self.A @ (x - inside))
+        return inside, x - inside
+
+    def _lsqr(self, right_side: Vector) -> Vector:
+        from scipy.sparse.linalg import lsqr
+
+        limit = 20 * max(self.shape)
+        return np.asarray(lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)[0])
+
+
+def _as_matrix(A: Any) -> Any:
+    """A as a float64 ndarray, sparse array or LinearOperator, checked."""
+    if hasattr(A, "tocsr"):
+        _validate.require_real_dtype("A", A.dtype)
+        A = A.tocsr().astype(np.float64)
+        _validate.require_finite("A", A.data)
+    elif hasattr(A, "rmatvec"):
+        _validate.require_real_dtype("A", np.dtype(A.dtype or np.float64))
+        _require_adjoint(A)
+    else:
+        A = _validate.array("A", A, ndim=2)
+    if A.ndim != 2 or 0 in A.shape:
+        raise ValueError(f"A must be a matrix (m, d) with at least one row and one column, got shape {A.shape}")
+    return A
+
+
+def _require_adjoint(A: Any) -> None:
+    try:
+        column = np.asarray(A.rmatvec(np.zeros(A.shape[0])))
+    except NotImplementedError:
+        raise ValueError("A is a LinearOperator without rmatvec, and gradients need Aᵀ; give it one") from None
+    if column.shape != (A.shape[1],):
+        raise ValueError(f"A.rmatvec must return shape ({A.shape[1]},), got {column.shape}; A.shape is {A.shape}")

@@ -1,0 +1,128 @@
+"""What a run gives back: where it ended, why it stopped, and what it passed on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._validate import Vector
+
+
+class Status(StrEnum):
+    """Why a run stopped. Each compares equal to its name: `result.status == "converged"`.
+
+    >>> from weightnorm import Status
+    >>> Status("stationary").code
+    3
+    """
+
+    CONVERGED = "converged"
+    MAX_STEPS = "max_steps"
+    DIVERGED = "diverged"
+    STATIONARY = "stationary"
+    UNDEFINED = "undefined"
+
+    @property
+    def code(self) -> int:
+        """The number that stands for it in a sweep."""
+        return list(Status).index(self)
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Every k-th iterate of a run, one entry a record; gradient descent has scale ‖x‖ and direction_norm 1.
+
+    Attributes
+    ----------
+    step : int array
+        The step numbers, multiples of `every`.
+    loss, scale : arrays
+    direction_norm : array
+        ‖w‖, which grows for WN and is 1 for rPGD.
+    perp_norm : array
+        ‖x⊥‖, the norm of the part of the weights orthogonal to the row space.
+    weights_norm : array
+        ‖x‖.
+    direction_perp_norm : array
+        ‖w⊥‖/‖w‖, which is defined at scale 0 too.
+    every : int
+        The spacing: what `record` asked for, doubled as often as it took to stay within two million records.
+    """
+
+    step: NDArray[np.int64]
+    loss: Vector
+    scale: Vector
+    direction_norm: Vector
+    perp_norm: Vector
+    weights_norm: Vector
+    direction_perp_norm: Vector
+    every: int
+
+    def __len__(self) -> int:
+        return int(self.step.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Where a run ended.
+
+    Attributes
+    ----------
+    weights : (d,) array
+        x, the final weights.
+    scale : float
+        g, which may be negative; ‖x‖ for gradient descent.
+    direction : (d,) array
+        The unit vector with weights = scale·direction.
+    norm : float
+        ‖x‖.
+    loss : float
+    num_steps : int
+        Updates made by this call.
+    status : Status
+    message : str
+        The status in a sentence, with the reason.
+    history : History or None
+    perp_norm : float
+        ‖x⊥‖.
+    distance : float
+        ‖x − x*‖, to the minimum-norm solution.
+    direction_norm : float
+        ‖w‖: 1 but for WN.
+    total_steps : int
+        Updates made by this method since its schedules began: num_steps and, where the run went on from a result of
+        the same method, those before.
+    """
+
+    weights: Vector
+    scale: float
+    direction: Vector
+    norm: float
+    loss: float
+    num_steps: int
+    status: Status
+    message: str
+    history: History | None
+    perp_norm: float
+    distance: float
+    direction_norm: float
+    total_steps: int
+    _resume: Any = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.status.value} after {self.num_steps} steps: loss={self.loss:.6g}, norm={self.norm:.6g}, "
+            f"scale={self.scale:.6g}, perp_norm={self.perp_norm:.6g}, distance={self.distance:.6g})"
+        )
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run. `.result` is the run so far; go on with run(method, problem, start=error.result)."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.message)
+        self.result = result

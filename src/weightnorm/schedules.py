@@ -1,0 +1,158 @@
+"""Step sizes as functions of the step number t = 0, 1, 2, …
+
+A step is value(t)·|g|^a·‖w‖^b: a value that may change with t, times powers of the current scale and of the current
+norm of w. Wherever a method takes a step, a plain number or any callable t -> number will do as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _validate
+
+__all__ = ["Schedule", "as_schedule", "constant", "curvature", "piecewise", "scaled", "two_phase"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A step size value(t)·|g|^scale_power·‖w‖^norm_power; build one with the functions of this module.
+
+    Attributes
+    ----------
+    phases, switches : tuples
+        The value is phases[i] from t = switches[i − 1] on.
+    function : callable, optional
+        t -> value, instead of phases.
+    scale_power, norm_power : float
+    per_curvature : bool
+        Divide by the problem's largest curvature λmax; the powers are then the method's own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm import schedules
+    >>> schedules.two_phase(0.0, 0.1, switch=2)(np.arange(4))
+    array([0. , 0. , 0.1, 0.1])
+    """
+
+    phases: tuple[float, ...] = ()
+    switches: tuple[int, ...] = ()
+    function: Callable[[int], float] | None = None
+    scale_power: float = 0.0
+    norm_power: float = 0.0
+    per_curvature: bool = False
+
+    def __call__(self, t: Any) -> NDArray[np.float64]:
+        """The value (without the powers) at the step numbers t."""
+        steps = np.asarray(t, dtype=np.int64)
+        if self.function is None:
+            return np.asarray(self.phases)[np.searchsorted(self.switches, steps, side="right")]
+        # One call a step: a function with a branch in it would answer wrongly, or not at all, for a whole array.
+        return np.array([self._checked(int(step)) for step in steps.ravel()], dtype=np.float64).reshape(steps.shape)
+
+    def _checked(self, t: int) -> float:
+        assert self.function is not None
+        return _validate.real(f"the step size at t = {t}, from the callable {self.function!r},", self.function(t), minimum=0)
+
+    @property
+    def settled_from(self) -> int | None:
+        """The step number from which the value no longer changes; None for a callable, which never tells."""
+        if self.function is not None:
+            return None
+        return self.switches[-1] if self.switches else 0
+
+    @property
+    def ends_frozen(self) -> bool:
+        """Whether the last value is zero for good."""
+        return self.function is None and self.phases[-1] == 0.0
+
+
+def constant(value: float) -> Schedule:
+    """The same value at every step.
+
+    >>> from weightnorm import schedules
+    >>> float(schedules.constant(0.1)(1000))
+    0.1
+    """
+    return Schedule(phases=(_validate.real("value", value, minimum=0.0),))
+
+
+def two_phase(before: float, after: float, switch: int) -> Schedule:
+    """`before` while t < switch, `after` from t = switch on: a frozen scale is two_phase(0, step, switch).
+
+    >>> from weightnorm import schedules
+    >>> freeze = schedules.two_phase(0.0, 0.1, switch=5000)
+    >>> float(freeze(4999)), float(freeze(5000))
+    (0.0, 0.1)
+    """
+    return Schedule(
+        phases=(_validate.real("before", before, minimum=0.0), _validate.real("after", after, minimum=0.0)),
+        switches=(_validate.integer("switch", switch),),
+    )
+
+
+def piecewise(values: Sequence[float], switches: Sequence[int]) -> Schedule:
+    """values[0] while t < switches[0], values[i] from t = switches[i − 1] on.
+
+    >>> from weightnorm import schedules
+    >>> schedules.piecewise([1.0, 0.5, 0.25], switches=[10, 20])([0, 10, 19, 20])
+    array([1.  , 0.5 , 0.5 , 0.25])
+    """
+    phases = tuple(_validate.real(f"values[{i}]", value, minimum=0.0) for i, value in enumerate(values))
+    turns = tuple(_validate.integer(f"switches[{i}]", switch) for i, switch in enumerate(switches))
+    if len(phases) != len(turns) + 1:
+        raise ValueError(f"values must have one entry more than switches, got {len(phases)} and {len(turns)}")
+    if any(late <= early for early, late in zip(turns, turns[1:], strict=False)):
+        raise ValueError(f"switches must increase, got {list(turns)}")
+    return Schedule(phases=phases, switches=turns)
+
+
+def scaled(value: Step, scale_power: float = 0.0, norm_power: float = 0.0) -> Schedule:
+    """value(t)·|g|^scale_power·‖w‖^norm_power, for a number, a schedule or a callable `value`.
+
+    >>> from weightnorm import schedules
+    >>> schedules.scaled(0.1, norm_power=1).norm_power  # the paper's c‖W‖
+    1.0
+    """
+    base = as_schedule("value", value)
+    if base.per_curvature:
+        raise ValueError("value is a curvature schedule, whose powers are the method's own; scale its factor instead")
+    return replace(
+        base,
+        scale_power=base.scale_power + _validate.real("scale_power", scale_power),
+        norm_power=base.norm_power + _validate.real("norm_power", norm_power),
+    )
+
+
+def curvature(factor: Step = 1.0) -> Schedule:
+    """The inverse of the largest curvature a direction step meets: one that stays stable at any scale.
+
+    factor/(g² λmax) for rPGD, factor·‖w‖²/(g² λmax) for WN, factor/λmax for gradient descent, with λmax the largest
+    eigenvalue of AᵀA. The paper prints ‖w‖ for WN; the gradient and the curvature both lose a factor ‖w‖², so ‖w‖² it
+    is. Undefined at g = 0.
+
+    >>> from weightnorm import schedules
+    >>> schedules.curvature(0.5).per_curvature
+    True
+    """
+    base = as_schedule("factor", factor)
+    if base.scale_power or base.norm_power or base.per_curvature:
+        raise ValueError("factor must be a number, a callable or a schedule without powers")
+    return replace(base, per_curvature=True)
+
+
+Step = float | Schedule | Callable[[int], float]
+
+
+def as_schedule(name: str, step: Step) -> Schedule:
+    """The schedule a user's step stands for: itself, a constant, or a callable wrapped."""
+    if isinstance(step, Schedule):
+        return step
+    if callable(step):
+        return Schedule(function=step)
+    return Schedule(phases=(_validate.real(name, step, minimum=0.0),))
