@@ -79,11 +79,24 @@ def require_finite(name: str, values: NDArray[np.float64]) -> None:
 
 def direction(name: str, value: object, num_features: int) -> Vector:
     """A nonzero vector of `num_features` entries, scaled to norm 1."""
-    result = array(name, value, ndim=1)
-    if result.size != num_features:
-        raise ValueError(f"{name} must have {num_features} entries, one per feature, got {result.size}")
-    largest = float(np.abs(result).max())
-    if largest == 0.0:
-        raise ValueError(f"{name} is zero: a direction needs a nonzero vector, for instance wn.datasets.random_direction")
-    result = result / largest  # first, so that neither tiny nor huge entries lose their squares
-    return result / float(np.linalg.norm(result))
+    rows = array(name, value, ndim=1)[None]
+    return np.asarray(_unit_rows([name], rows, num_features)[0])
+
+
+def directions(value: object, num_features: int) -> Matrix:
+    """The rows of a matrix, each a direction."""
+    rows = array("directions", value, ndim=2)
+    return _unit_rows([f"directions[{i}]" for i in range(len(rows))], rows, num_features)
+
+
+def _unit_rows(names: list[str], rows: Matrix, num_features: int) -> Matrix:
+    if rows.shape[1] != num_features:
+        raise ValueError(f"{names[0]} must have {num_features} entries, one per feature, got {rows.shape[1]}")
+    largest = np.abs(rows).max(axis=1)
+    if not largest.all():
+        name = names[int(np.argmin(largest))]
+        raise ValueError(
+            f"{name} is zero: a direction needs a nonzero vector, for instance wn.datasets.random_direction"
+        )
+    rows = rows / largest[:, None]  # first, so that neither tiny nor huge entries lose their squares
+    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])

@@ -34,7 +34,8 @@ _FLOATS = {
     "distance": "‖x − x*‖, the distance to the minimum-norm solution",
 }
 _BLOCK = 8  # runs that one kernel block advances together
-_MAX_BLOCKS = 32  # blocks in one piece of work
+_PIECE = 2**21  # numbers in the vectors of one piece of work, at most
+_PROGRESS = 256  # blocks in one piece of work, at most
 
 
 def sweep(
@@ -70,7 +71,8 @@ def sweep(
     xarray.Dataset
         With dimensions (method, start, scale) and variables norm, loss, num_steps, status, final_scale, perp_norm and
         distance. `status` is int8 with CF flag_values and flag_meanings. A run whose step is undefined at its start
-        (1/g² at g = 0) has status "undefined" and NaN elsewhere.
+        (1/g² at g = 0) has status "undefined" and NaN elsewhere. Select a method with `data.sel({"method": name})`:
+        xarray reads the keyword `method=` as a way of matching and would select nothing.
 
     Examples
     --------
@@ -80,7 +82,8 @@ def sweep(
     >>> data = wn.sweep(problem, {"gd": wn.GradientDescent(0.1), "rpgd": wn.RPGD(0.1, 0.1)}, [0.5, 1.0, 2.0], starts)
     >>> dict(data.sizes)
     {'method': 2, 'start': 3, 'scale': 3}
-    >>> bool((data.distance.sel(method="rpgd") < data.distance.sel(method="gd")).all())
+    >>> gd, rpgd = (data.distance.sel({"method": name}) for name in ("gd", "rpgd"))
+    >>> bool((rpgd < gd).all())
     True
     """
     grid = _check(problem, methods, scales, directions)
@@ -93,6 +96,7 @@ def sweep(
     cancel = threading.Event()
     prepare = _prepare_reduced if coordinates == "reduced" else _prepare_full
     begin = prepare(problem, grid.directions, tolerance)
+    dimension = problem.factorisation.rank if coordinates == "reduced" else problem.shape[1]
 
     def work(index: int, method: Method, starts: NDArray[np.intp], places: NDArray[np.intp]) -> int:
         runs, target = begin(method, grid.scales[places], starts)
@@ -100,7 +104,7 @@ def sweep(
         _write(out, (index, starts, places), runs, target, status)
         return starts.size
 
-    _execute(work, _pieces(grid, problem, out, workers), workers, cancel, out["status"].size, progress)
+    _execute(work, _pieces(grid, problem, dimension, workers), workers, cancel, out["status"].size, progress)
     return _dataset(out, list(methods), grid.scales, tolerance, max_steps)
 
 
@@ -118,10 +122,9 @@ def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> _Grid:
         check_method(method, problem)
     g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
     rows = np.asarray(directions)
-    rows = rows[None] if rows.ndim == 1 else rows
-    _validate.array("directions", rows, ndim=2)
-    units = [_validate.direction(f"directions[{i}]", row, problem.shape[1]) for i, row in enumerate(rows)]
-    return _Grid(tuple(methods.values()), g, np.array(units))
+    return _Grid(
+        tuple(methods.values()), g, _validate.directions(rows[None] if rows.ndim == 1 else rows, problem.shape[1])
+    )
 
 
 def _empty(shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
@@ -162,18 +165,24 @@ def _prepare_full(problem: LeastSquares, directions: Matrix, tolerance: float) -
     return begin
 
 
-def _pieces(grid: _Grid, problem: LeastSquares, out: dict[str, NDArray[Any]], workers: int) -> list[Work]:
-    """The grid cut into pieces of work; runs of one scale stay together, for they take about as many steps."""
+def _pieces(grid: _Grid, problem: LeastSquares, dimension: int, workers: int) -> list[Work]:
+    """The grid cut into pieces of work, about two a worker and method, and none too large to report progress.
+
+    A block holds runs of one scale, which take about as many steps; a piece takes every k-th block, so that the
+    pieces take about as long.
+    """
     pieces: list[Work] = []
     for index, method in enumerate(grid.methods):
         undefined = np.logical_or(*(step.undefined_at(grid.scales) for step in bind_steps(method, problem)))
         places, starts = np.meshgrid(np.flatnonzero(~undefined), np.arange(len(grid.directions)), indexing="ij")
-        blocks = -(-places.size // _BLOCK)
-        size = _BLOCK * max(1, min(_MAX_BLOCKS, blocks // (4 * workers)))
-        for first in range(0, places.size, size):
-            part = slice(first, first + size)
-            pieces.append((index, method, starts.ravel()[part], places.ravel()[part]))
-    return pieces
+        block = np.arange(places.size) // _BLOCK
+        num_blocks = -(-places.size // _BLOCK)
+        fitting = max(1, _PIECE // (_BLOCK * (dimension + 1)))
+        count = max(min(2 * workers, num_blocks), -(-num_blocks // fitting), -(-num_blocks // _PROGRESS))
+        for piece in range(count):
+            mine = block % count == piece
+            pieces.append((index, method, starts.ravel()[mine], places.ravel()[mine]))
+    return [piece for piece in pieces if piece[2].size]
 
 
 def _execute(

@@ -76,7 +76,7 @@ class Frame:
     def lift(self, coordinates: Vector) -> Vector:
         """The d-dimensional vector with these rank + 1 coordinates."""
         z = self.row_space.expand(coordinates[:-1], self.rests)
-        return self.row_space.problem.factorisation.lift(z) + coordinates[-1] * self.perp_unit
+        return np.asarray(self.row_space.problem.factorisation.lift(z) + coordinates[-1] * self.perp_unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +90,10 @@ class RowSpace:
     >>> problem = wn.datasets.make_regression(num_features=10_000, seed=0)  # orthonormal rows: all S are 1
     >>> space = RowSpace(problem)
     >>> w = wn.datasets.random_direction(10_000, seed=0)
-    >>> coordinates = space.enter(w[None])
+    >>> coordinates, frame = space.start(w)
     >>> coordinates.shape
-    (1, 3)
-    >>> bool(np.allclose(space.frame(w).lift(coordinates[0]), w))
+    (3,)
+    >>> bool(np.allclose(frame.lift(coordinates), w))
     True
     """
 
@@ -125,15 +125,19 @@ class RowSpace:
         z, rest = self._split(directions)
         return np.column_stack([self._collapse(z), np.linalg.norm(rest, axis=1)])
 
-    def frame(self, direction: Vector) -> Frame:
-        """The axes of one start."""
+    def start(self, direction: Vector) -> tuple[Vector, Frame]:
+        """The coordinates (rank + 1,) of one unit vector, and the axes that lead back."""
         z, rest = self._split(direction[None])
         size = float(np.linalg.norm(rest))
-        rests = tuple(_unit(z[0, group.start : group.stop], group.along)[1] for group in self._groups)
-        return Frame(self, rest[0] / size if size > 0 else rest[0], rests)
+        frame = Frame(
+            row_space=self,
+            perp_unit=rest[0] / size if size > 0 else rest[0],
+            rests=tuple(_unit_rest(z[0, group.start : group.stop], group.along) for group in self._groups),
+        )
+        return np.append(self._collapse(z)[0], size), frame
 
     def _split(self, directions: Matrix) -> tuple[Array, Array]:
-        """z and w⊥; what is rounding in either becomes an exact zero, so that a start in the row space stays in it."""
+        """Z and w⊥; what is rounding in either becomes an exact zero, so that a start in the row space stays in it."""
         factors = self.problem.factorisation
         z, rest = factors.split(directions)
         threshold = max(NEGLIGIBLE, 8 * factors.orthogonality)
@@ -173,7 +177,7 @@ def _rest(part: Array, along: Vector) -> Array:
     return np.asarray(rest - (rest @ along)[..., None] * along)
 
 
-def _unit(part: Vector, along: Vector) -> tuple[float, Vector]:
+def _unit_rest(part: Vector, along: Vector) -> Vector:
     rest = _rest(part, along)
     size = float(np.linalg.norm(rest))
-    return size, rest / size if size > 0 else rest
+    return rest / size if size > 0 else rest

@@ -11,8 +11,8 @@ from . import _validate
 from ._validate import Vector
 from .loops.compiled import CompiledRuns, RawState, fresh_state
 from .loops.drive import Recorder, divergence_limit, drive
+from .loops.explain import explain
 from .loops.plain import PlainRuns
-from .loops.runs import Position
 from .methods.base import Method, State
 from .methods.weight_norm import WeightNorm
 from .problems import LeastSquares
@@ -60,7 +60,7 @@ def run(
         Go on from a result instead of scale and direction. The same method goes on exactly where it stopped, its
         schedules too; another method starts its schedules at t = 0, from the same weights.
     tolerance : float
-        The run stops at the first iterate with loss <= tolerance. Zero is legal: make all the steps.
+        The run stops at the first iterate with loss <= tolerance. Zero is legal: make all the steps, whatever the loss.
     max_steps : int
         Updates this call may make.
     record : int, optional
@@ -110,7 +110,8 @@ def run(
     recorder = None if every is None else Recorder(every)
 
     def finish(status: Status, message: str) -> Result:
-        return _result(runs, problem, frame, perp_unit, limit, clock, status, message, recorder)
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverged run may hold infinities
+            return _result(runs, problem, frame, perp_unit, limit, clock, status, message, recorder)
 
     try:
         code = drive(runs, tolerance, max_steps, recorder)
@@ -118,7 +119,8 @@ def run(
         made = runs.clock - clock
         raise Interrupted(finish(Status.MAX_STEPS, f"interrupted after {made} steps; go on with start=")) from None
     status = list(Status)[int(code[0])]
-    return finish(status, explain(status, runs, problem, tolerance, max_steps, reduced))
+    floor = problem.floor if reduced or problem.is_factorised else 0.0
+    return finish(status, explain(status, runs, floor, tolerance, max_steps))
 
 
 def check_method(method: Any, problem: Any) -> None:
@@ -128,7 +130,9 @@ def check_method(method: Any, problem: Any) -> None:
             f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}"
         )
     if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; wrap A and y in wn.LeastSquares")
+        raise TypeError(
+            f"problem must be a LeastSquares, got {type(problem).__name__}; wrap A and y in wn.LeastSquares"
+        )
     if getattr(method, "blocks", "all") != "all":
         raise ValueError(
             f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, and "
@@ -162,7 +166,7 @@ def _continuation(
     if not unit.any():
         if method.has_scale:
             raise ValueError("start has zero weights, so no direction to go on with; give scale and direction")
-        unit = np.eye(1, problem.shape[1])[0]  # gradient descent from exactly zero: the scale is 0, any direction will do
+        unit = np.eye(1, problem.shape[1])[0]  # gradient descent at scale 0: any direction will do
     resume: _Resume | None = start._resume
     same = resume is not None and resume.method == method and resume.problem is problem
     exact = same and resume is not None and isinstance(resume.state, RawState) == reduced
@@ -188,10 +192,10 @@ def _begin_reduced(
         reduced = resume.frame.row_space.reduced
         return CompiledRuns(method, reduced, resume.state, clock, tolerance), resume.frame, None, resume.limit
     space = RowSpace(problem)
-    scale, entered = np.array([g]), space.enter(unit[None])
-    limit = divergence_limit(space.reduced.value_and_gradient(g * entered)[0], _reference(problem))
-    state = fresh_state(_with_norm(method, start), space.reduced, entered, scale, limit)
-    return CompiledRuns(method, space.reduced, state, clock, tolerance), space.frame(unit), None, float(limit[0])
+    entered, frame = space.start(unit)
+    limit = divergence_limit(space.reduced.value_and_gradient(g * entered[None])[0], _reference(problem))
+    state = fresh_state(_with_norm(method, start), space.reduced, entered[None], np.array([g]), limit)
+    return CompiledRuns(method, space.reduced, state, clock, tolerance), frame, None, float(limit[0])
 
 
 def _begin_full(
@@ -270,28 +274,3 @@ def _result(
         total_steps=ended,
         _resume=_Resume(runs.method, problem, state, frame, perp_unit, limit),
     )
-
-
-def explain(
-    status: Status, runs: CompiledRuns | PlainRuns, problem: LeastSquares, tolerance: float, max_steps: int, reduced: bool
-) -> str:
-    """The status in a sentence."""
-    loss = float(runs.loss[0])
-    floor = problem.floor if reduced or problem.is_factorised else 0.0
-    unreachable = f"; y has a part out of A's reach, so the loss cannot go below {floor:.6g}" if floor > tolerance else ""
-    if status is Status.CONVERGED:
-        return f"loss {loss:.6g} <= tolerance {tolerance:g}"
-    if status is Status.MAX_STEPS:
-        return f"made max_steps = {max_steps} steps; the loss is {loss:.6g}, above tolerance {tolerance:g}{unreachable}"
-    if status is Status.DIVERGED:
-        return f"the loss grew to {loss:.6g} or is not a number; try smaller steps"
-    position: Position = runs.position()
-    if runs.method.has_scale and position.scale[0] == 0.0:
-        return f"a point of S = {{g = 0, yᵀAw = 0}}: no step leaves it, and the loss stays {loss:.6g}"
-    if floor > tolerance:
-        return f"the floor of an unreachable y: the loss cannot go below {floor:.6g}, above tolerance {tolerance:g}"
-    frozen = [name for name, s in zip(("direction", "scale"), runs.method.schedules, strict=True) if s.ends_frozen]
-    if runs.method.has_scale and frozen:
-        return f"the {' and the '.join(frozen)} will not move any more, and the rest has settled at loss {loss:.6g}"
-    return f"the update no longer moves the iterate, at loss {loss:.6g}: rounding allows no less; raise the tolerance"
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,9 @@ class Schedule:
 
     def _checked(self, t: int) -> float:
         assert self.function is not None
-        return _validate.real(f"the step size at t = {t}, from the callable {self.function!r},", self.function(t), minimum=0)
+        return _validate.real(
+            f"the step size at t = {t}, from the callable {self.function!r},", self.function(t), minimum=0
+        )
 
     @property
     def settled_from(self) -> int | None:
@@ -107,7 +110,7 @@ def piecewise(values: Sequence[float], switches: Sequence[int]) -> Schedule:
     turns = tuple(_validate.integer(f"switches[{i}]", switch) for i, switch in enumerate(switches))
     if len(phases) != len(turns) + 1:
         raise ValueError(f"values must have one entry more than switches, got {len(phases)} and {len(turns)}")
-    if any(late <= early for early, late in zip(turns, turns[1:], strict=False)):
+    if any(late <= early for early, late in pairwise(turns)):
         raise ValueError(f"switches must increase, got {list(turns)}")
     return Schedule(phases=phases, switches=turns)
 

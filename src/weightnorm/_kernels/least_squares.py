@@ -23,7 +23,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .lanes import WIDTH, absolute, load, multiply_add, outside, spread, square_root, store
+from .lanes import WIDTH as WIDTH
+from .lanes import absolute, load, multiply_add, outside, spread, square_root, store
 
 # The fields of a lane.
 SCALE, INVERSE_NORM, PERP, PERP_WEIGHT, PERP_LOW, PERP_HIGH, PERP_EXPONENT, LOSS, LIMIT = range(9)
@@ -218,7 +219,7 @@ def _evaluate_wn(curvatures, target, here, offset, g, inverse):
 
 @compiled
 def _update_wn(curvatures, target, here, offset, stretch, keep, push):
-    """w' = keep·w − push·e in place; the row-space part of ‖w'‖²."""
+    """W' = keep·w − push·e in place; the row-space part of ‖w'‖²."""
     square = spread(0.0)
     back = spread(0.0) - push
     for k in range(curvatures.size):
@@ -246,9 +247,14 @@ def _power(x, exponent, scratch):
 
 @compiled
 def _write_record(record, row, fields, here, size):
-    for j in range(NUM_RECORDED):
-        for lane in range(WIDTH):
+    """The RECORDED fields of the first block, and the square norm of its coordinates."""
+    for lane in range(WIDTH):
+        for j in range(len(RECORDED)):
             record[row, j, lane] = fields[RECORDED[j] * WIDTH + lane]
+        square = 0.0
+        for k in range(size):
+            square += here[k * WIDTH + lane] ** 2
+        record[row, len(RECORDED), lane] = square
 
 
 @compiled

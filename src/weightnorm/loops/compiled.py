@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..methods.base import Array, Method, bind_steps
 from ..rowspace import ReducedProblem
-from .runs import Position, Records, multiples
+from .runs import Position, Records, multiples, stopping_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,7 @@ class RawState:
 class CompiledRuns:
     """n runs of one method on a reduced problem; see `runs.Runs`."""
 
-    def __init__(
-        self, method: Method, problem: ReducedProblem, raw: RawState, clock: int, tolerance: float
-    ) -> None:
+    def __init__(self, method: Method, problem: ReducedProblem, raw: RawState, clock: int, tolerance: float) -> None:
         from .._kernels import least_squares as kernels
 
         self._kernels = kernels
@@ -33,7 +31,7 @@ class CompiledRuns:
         self._code = _CODES[method.name]
         self._steps = bind_steps(method, problem)
         self._powers = np.array([power for step in self._steps for power in (step.scale_power, step.norm_power)])
-        self._low = 2.0 * (tolerance - problem.floor)
+        self._low = 2.0 * (stopping_loss(tolerance) - problem.floor)
         self._count = raw.fields.shape[0]
         self._clock = np.array([clock], dtype=np.int64)
         self._vectors = _to_lanes(raw.vectors, kernels.WIDTH)
@@ -67,6 +65,12 @@ class CompiledRuns:
     def loss(self) -> Array:
         """The loss at the current iterate, or at the last one of a run that ended."""
         return np.asarray(self.problem.floor + 0.5 * self.raw().fields[:, self._kernels.LOSS])
+
+    @property
+    def starts_at_zero_scale(self) -> bool:
+        """Whether any run has a scale of exactly zero now."""
+        fields = self._fields.reshape(self._alive.size, -1, self._kernels.WIDTH)
+        return self.method.has_scale and not fields[:, self._kernels.SCALE].all()
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
@@ -102,7 +106,9 @@ class CompiledRuns:
         width = self._kernels.WIDTH
         pairs = ((self._vectors, self._final_vectors), (self._fields, self._final_fields))
         blocks = self._alive.size
-        now, then = zip(*((_from_lanes(a, blocks, width), _from_lanes(b, blocks, width)) for a, b in pairs), strict=True)
+        now, then = zip(
+            *((_from_lanes(a, blocks, width), _from_lanes(b, blocks, width)) for a, b in pairs), strict=True
+        )
         vectors, fields = (np.where(alive, a[: self._count], b[: self._count]) for a, b in zip(now, then, strict=True))
         return RawState(vectors, fields)
 

@@ -40,20 +40,19 @@ def drive(
     status = np.full(runs.alive.size, Status.MAX_STEPS.code, dtype=np.int8)
     watching = tolerance > 0
     last: Position | None = None
-    last_clock = runs.clock
-    if watching:
+    last_clock = 0
+    if watching and runs.starts_at_zero_scale:
         _retire(runs, gradient_vanishes(runs), status)
-        last = runs.position() if runs.alive.any() and max_steps >= SLICE else None
-    if recorder is not None and not runs.alive[0]:
-        recorder.add(runs.advance(0, recorder.every))
+    if recorder is not None and not runs.alive[0] and runs.clock % recorder.every == 0:
+        recorder.add(_start_record(runs))
     while runs.alive.any() and runs.clock < end and not cancelled():
         count = min(SLICE - runs.clock % SLICE, end - runs.clock)
         records = runs.advance(count, 0 if recorder is None else recorder.every)
         if recorder is not None:
             recorder.add(records)
-        if watching and last is not None and runs.clock % SLICE == 0 and runs.alive.any():
+        if watching and runs.clock % SLICE == 0 and runs.alive.any():
             now = runs.position()
-            still = _stands_still(runs, last, now, last_clock) if runs.clock - last_clock == SLICE else False
+            still = False if last is None else _stands_still(runs, last, now, last_clock)
             _retire(runs, gradient_vanishes(runs) | still, status)
             last, last_clock = now, runs.clock
     loss = runs.loss
@@ -61,6 +60,13 @@ def drive(
     status[ended] = Status.DIVERGED.code
     status[ended & (loss <= tolerance)] = Status.CONVERGED.code
     return status
+
+
+def _start_record(runs: Runs) -> Records:
+    """The record of a run that ended where it began."""
+    position = runs.position()
+    columns = (runs.loss, position.scale, position.direction_norm, position.perp)
+    return Records(np.array([runs.clock]), *(column[:1] for column in columns))
 
 
 def _retire(runs: Runs, which: NDArray[np.bool_], status: NDArray[np.int8]) -> None:

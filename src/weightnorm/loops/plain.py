@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods.base import Array, Evaluation, Method, State, bind_steps
-from .runs import Position, Records, multiples
+from .runs import Position, Records, multiples, stopping_loss
 
 
 class PlainRuns:
@@ -39,7 +39,7 @@ class PlainRuns:
     ) -> None:
         self.method, self.problem = method, problem
         self.limit = limit
-        self._tolerance = tolerance
+        self._low = stopping_loss(tolerance)
         self._perp_units = perp_units
         self._steps = bind_steps(method, problem)
         count = state.scale.size
@@ -58,6 +58,11 @@ class PlainRuns:
         """Where the runs stand."""
         return self._moment[0]
 
+    @property
+    def starts_at_zero_scale(self) -> bool:
+        """Whether any run has a scale of exactly zero now."""
+        return self.method.has_scale and not self.state.scale.all()
+
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
         rows: list[tuple[float, ...]] = []
@@ -71,7 +76,7 @@ class PlainRuns:
                 self.ended_at[self.alive] = self.clock
                 if every and self.clock % every == 0 and self.alive[0]:
                     rows.append(self._row())
-                self.alive &= (self.loss > self._tolerance) & (self.loss <= self.limit)
+                self.alive &= (self.loss > self._low) & (self.loss <= self.limit)
                 if i == count or not self.alive.any():
                     break
                 self._update(evaluation, vector_values[i], scale_values[i])

@@ -27,7 +27,7 @@ class Position:
 
     @property
     def weights(self) -> Array:
-        """x (n, dimension)."""
+        """X (n, dimension)."""
         return self.scale[:, None] * self.unit
 
 
@@ -64,6 +64,10 @@ class Runs(Protocol):
     def ended_at(self) -> NDArray[np.int64]:
         """The step number each run is at, or ended at."""
 
+    @property
+    def starts_at_zero_scale(self) -> bool:
+        """Whether any run has a scale of exactly zero now: only there can a start be stuck."""
+
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
 
@@ -72,6 +76,11 @@ class Runs(Protocol):
 
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
+
+
+def stopping_loss(tolerance: float) -> float:
+    """The loss at which a run stops; a tolerance of zero asks for all the steps, so not even a loss of zero does."""
+    return tolerance if tolerance > 0 else -np.inf
 
 
 def multiples(every: int, first: int, last: int) -> NDArray[np.int64]:

@@ -55,7 +55,7 @@ class StepSize:
 
     def undefined_at(self, scale: Array) -> NDArray[np.bool_]:
         """Where the step divides by a zero scale."""
-        return (np.asarray(scale) == 0.0) & (self.scale_power < 0)
+        return np.asarray((scale == 0.0) & (self.scale_power < 0))
 
 
 class Problem(Protocol):

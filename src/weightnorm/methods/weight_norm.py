@@ -64,7 +64,7 @@ class WeightNorm:
 
     def weights(self, state: State) -> Array:
         """g·w/‖w‖."""
-        return (state.scale / np.linalg.norm(state.vector, axis=1))[:, None] * state.vector
+        return np.asarray((state.scale / np.linalg.norm(state.vector, axis=1))[:, None] * state.vector)
 
     def evaluate(self, problem: Problem, state: State) -> Evaluation:
         """Loss, ∇_w = (g/‖w‖)(G − ⟨ŵ, G⟩ŵ) and ∇_g = ⟨ŵ, G⟩."""

@@ -116,7 +116,7 @@ class LeastSquares:
         return self._iterative_solution.copy()
 
     def split(self, x: Vector) -> tuple[Vector, Vector]:
-        """x as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
+        """X as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
         if self.is_factorised:
             z, rest = self.factorisation.split(x)
             return self.factorisation.lift(z), rest

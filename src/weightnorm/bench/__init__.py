@@ -1,0 +1,1 @@
+"""Speed as a ratio: weightnorm and its peers, side by side in one run."""

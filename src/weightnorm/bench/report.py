@@ -1,0 +1,78 @@
+"""Tables for the terminal, numbers for the record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from .cases import Table
+
+
+def ratios(table: Table) -> dict[str, Any]:
+    """How many times faster than each peer, and than the fastest one, over all methods a tool ran."""
+    ours = table.rows[0].per_iteration
+    answer: dict[str, Any] = {}
+    for row in table.rows:
+        if row.peer:
+            shared = [row.per_iteration[name] / ours[name] for name in row.per_iteration]
+            answer[row.name] = {name: row.per_iteration[name] / ours[name] for name in row.per_iteration}
+            answer[row.name]["all"] = sum(row.per_iteration.values()) / sum(ours[name] for name in row.per_iteration)
+            answer[row.name]["least"] = min(shared)
+    return answer
+
+
+def show_sweep(console: Console, table: Table) -> None:
+    """The sweep's table, with ratios to weightnorm."""
+    grid = RichTable(title=table.title, title_justify="left")
+    grid.add_column("tool")
+    for column in table.columns:
+        grid.add_column(column, justify="right")
+    grid.add_column("times slower", justify="right")
+    grid.add_column("", style="dim")
+    compared = ratios(table)
+    for row in table.rows:
+        cells = [_nanoseconds(row.per_iteration.get(column)) for column in table.columns]
+        ratio = f"{compared[row.name]['all']:,.0f} ×" if row.peer else ""
+        grid.add_row(row.name, *cells, ratio, row.note, style=None if row.peer else "bold")
+    console.print(grid)
+    for line in table.lines:
+        console.print(f"  {line}", style="dim")
+
+
+def show_sizes(console: Console, table: Table) -> None:
+    """Time against size."""
+    grid = RichTable(title=table.title, title_justify="left")
+    grid.add_column("size")
+    for column in table.columns:
+        grid.add_column(column, justify="right")
+    for row in table.rows:
+        grid.add_row(row.name, *(_nanoseconds(row.per_iteration[column]) for column in table.columns))
+    console.print(grid)
+
+
+def show_large(console: Console, large: dict[str, Any]) -> None:
+    """One large problem, end to end."""
+    direct = large["numpy_loop_seconds_extrapolated_from_50_iterations"]
+    console.print(
+        f"[bold]m = {large['m']:,}, d = {large['d']:,}, {large['steps']:,} iterations of three methods[/bold]\n"
+        f"  weightnorm {large['weightnorm_seconds']:.2f} s (factorisation {large['of_which_factorisation']:.2f} s), "
+        f"NumPy loop {direct:,.0f} s (extrapolated from 50 iterations): {large['ratio']:,.0f} ×\n"
+        f"  peak memory, data included: {large['peak_memory_over_A']:.2f} × the size of A"
+    )
+
+
+def as_json(table: Table) -> dict[str, Any]:
+    """A table as plain data, times in seconds."""
+    rows = [{"name": row.name, "seconds": row.per_iteration, "note": row.note} for row in table.rows]
+    data: dict[str, Any] = {"title": table.title, "rows": rows, "lines": table.lines}
+    if any(row.peer for row in table.rows):
+        data["times_slower"] = ratios(table)
+    return data
+
+
+def _nanoseconds(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value * 1e9:,.1f}" if value < 1e-7 else f"{value * 1e9:,.0f}"

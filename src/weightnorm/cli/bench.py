@@ -1,0 +1,69 @@
+"""`weightnorm bench`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+
+def bench(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A demonstration of a few seconds, against NumPy only.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the numbers to this JSON file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; the median counts.")] = 5,
+) -> None:
+    """Measure weightnorm against its peers, side by side in one run.
+
+    Peers that are not installed are skipped with a line saying so; `pip install weightnorm[bench]` brings them.
+
+    Example: `weightnorm bench --quick`
+    """
+    from ..bench import cases, report
+    from ..bench.timing import machine
+
+    console, notes = Console(), Console(stderr=True)
+    if out is not None and not out.parent.is_dir():
+        notes.print(f"--out: the folder {out.parent} does not exist", style="red")
+        raise typer.Exit(2)
+    results: dict[str, Any] = {"machine": machine()}
+    with notes.status("measuring") as spinner:
+
+        def log(text: str) -> None:
+            spinner.update(f"measuring: {text}")
+
+        sweeps = [cases.figure_1_sweep(20, 1 if quick else repeats, log, numpy_only=quick)]
+        if not quick:
+            sweeps.append(cases.figure_1_sweep(100, repeats, log))
+        sizes = cases.time_against_size(log, quick=quick)
+        large = None if quick else cases.large_problem(log)
+    results["sweeps"] = [report.as_json(table) for table in sweeps]
+    results["sizes"] = report.as_json(sizes)
+    results["large"] = large
+    if out is not None:
+        _write_atomically(out, json.dumps(results, indent=2) + "\n")
+    if as_json:
+        typer.echo(json.dumps(results, indent=2))
+        return
+    console.print(" · ".join(f"{key} {value}" for key, value in results["machine"].items()), style="dim")
+    for table in sweeps:
+        report.show_sweep(console, table)
+    report.show_sizes(console, sizes)
+    if large is not None:
+        report.show_large(console, large)
+    if out is not None:
+        console.print(f"written to {out}", style="dim")
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(name, path)

@@ -1,0 +1,76 @@
+"""Every method × every kind of matrix × every kind of schedule, against plain d-dimensional twins."""
+
+import numpy as np
+import pytest
+from cases import MATRICES, METHODS, SCHEDULES, build, twin_steps
+from reference import reference_run
+
+import weightnorm as wn
+
+NUM_STEPS = 10_000
+
+
+def problem_of(matrix):
+    A, dense = MATRICES[matrix]
+    rng = np.random.default_rng(1)
+    y = dense @ rng.standard_normal(dense.shape[1]) + (
+        0.1 * rng.standard_normal(dense.shape[0]) if "tall" in matrix else 0
+    )
+    if matrix == "integers":
+        y = y / 4
+    return wn.LeastSquares(A, y), dense, y, rng.standard_normal(dense.shape[1])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize("method", METHODS)
+def test_reduced_run_equals_the_full_twin(method, matrix, schedule):
+    if method == "gd" and schedule == "scaled":
+        with pytest.raises(ValueError, match="which it does not have"):
+            build(method, SCHEDULES[schedule][0])
+        return
+    problem, dense, y, w0 = problem_of(matrix)
+    largest = np.linalg.norm(dense, 2) ** 2
+    result = wn.run(build(method, SCHEDULES[schedule][0]), problem, 1.2, w0, tolerance=0, max_steps=NUM_STEPS)
+    twin = reference_run(method, dense, y, 1.2, w0, twin_steps(method, schedule, largest), max_steps=NUM_STEPS)
+
+    assert result.num_steps == twin["num_steps"]
+    size = np.linalg.norm(twin["weights"])
+    assert np.linalg.norm(result.weights - twin["weights"]) <= 1e-10 * size
+    if method != "gd":
+        assert result.scale == pytest.approx(twin["scale"], rel=1e-10)
+        assert result.direction_norm == pytest.approx(twin["direction_norm"], rel=1e-10)
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize("method", METHODS)
+def test_stops_at_the_same_iterate_as_the_twin(method, matrix):
+    problem, dense, y, w0 = problem_of(matrix)
+    tolerance = problem.floor + 1e-6
+    result = wn.run(build(method, 0.05), problem, 1.2, w0, tolerance=tolerance, max_steps=200_000)
+    twin = reference_run(
+        method, dense, y, 1.2, w0, twin_steps(method, "constant", 1.0), tolerance=tolerance, max_steps=200_000
+    )
+    assert result.status == "converged"
+    assert result.num_steps == twin["num_steps"]
+    assert result.loss == pytest.approx(twin["loss"], rel=1e-9)
+    assert np.linalg.norm(result.weights - twin["weights"]) <= 1e-10 * np.linalg.norm(twin["weights"])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("matrix", ["dense", "tall", "rank-deficient", "sparse", "operator"])
+@pytest.mark.parametrize("method", METHODS)
+def test_full_coordinates_give_the_same_result(method, matrix, schedule):
+    if method == "gd" and schedule == "scaled":
+        return
+    problem, *_, w0 = problem_of(matrix)
+    rule = build(method, SCHEDULES[schedule][0])
+    reduced, full = (
+        wn.run(rule, wn.LeastSquares(problem.A, problem.y), 1.2, w0, tolerance=0, max_steps=1000, coordinates=c)
+        for c in ("reduced", "full")
+    )
+    assert full.num_steps == reduced.num_steps
+    assert np.linalg.norm(full.weights - reduced.weights) <= 1e-10 * full.norm
+    assert full.loss == pytest.approx(reduced.loss, rel=1e-8, abs=1e-14)
+    assert full.perp_norm == pytest.approx(reduced.perp_norm, rel=1e-8, abs=1e-10)
+    assert full.distance == pytest.approx(reduced.distance, rel=1e-8, abs=1e-9)
