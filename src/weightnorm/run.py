@@ -130,9 +130,7 @@ def check_method(method: Any, problem: Any) -> None:
             f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}"
         )
     if not isinstance(problem, LeastSquares):
-        raise TypeError(
-            f"problem must be a LeastSquares, got {type(problem).__name__}; wrap A and y in wn.LeastSquares"
-        )
+        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
     if getattr(method, "blocks", "all") != "all":
         raise ValueError(
             f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, and "

@@ -137,9 +137,7 @@ def _factorise_blocks(A: Any) -> Factorisation:
         R = np.asarray(np.linalg.qr(np.vstack([R, block]), mode="r"))
     left, singular, _ = _small_svd(R.T, A.shape)
     if not singular.size:
-        return Factorisation(
-            singular, left, 0.0, lambda vector: np.zeros(d), lambda vector: np.zeros(0)
-        )
+        return Factorisation(singular, left, 0.0, lambda vector: np.zeros(d), lambda vector: np.zeros(0))
     weighted = left / singular  # V = Aᵀ U S⁻¹
     return Factorisation(
         singular,
