@@ -179,5 +179,5 @@ def test_a_curvature_step_on_a_problem_without_curvature_names_both():
     class Sensing:
         pass
 
-    with pytest.raises(ValueError, match="RPGD has a curvature step.*and Sensing has none"):
+    with pytest.raises(ValueError, match=r"RPGD has a curvature step.*and Sensing has none"):
         bind_steps(wn.RPGD(wn.schedules.curvature(), 0.1), Sensing())

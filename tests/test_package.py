@@ -1,0 +1,94 @@
+"""The package from outside: what an import costs, the command line, the benchmark."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import weightnorm as wn
+from weightnorm.bench import cases, peers, report
+from weightnorm.cli.main import app
+
+HEAVY = (
+    "numba",
+    "llvmlite",
+    "sklearn",
+    "matplotlib",
+    "cvxpy",
+    "xarray",
+    "pandas",
+    "dask",
+    "torch",
+    "jax",
+    "typer",
+    "rich",
+)
+
+
+def test_importing_loads_nothing_heavy():
+    code = f"import sys, weightnorm; print([name for name in {HEAVY} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_importing_loads_no_more_of_scipy_than_it_must():
+    code = "import sys, weightnorm; print([n for n in ('scipy.optimize', 'scipy.integrate') if n in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_every_public_name_exists_and_has_a_docstring():
+    for name in wn.__all__:
+        assert getattr(wn, name).__doc__
+
+
+def test_the_verbs_stay_functions_after_their_modules_are_imported():
+    import weightnorm.run  # noqa: F401
+
+    assert callable(wn.run)
+    assert callable(wn.sweep)
+
+
+def test_help_and_version():
+    runner = CliRunner()
+    assert "bench" in runner.invoke(app, ["--help"]).output
+    assert "Example" in runner.invoke(app, ["bench", "--help"]).output
+    assert runner.invoke(app, ["--version"]).output == f"weightnorm {wn.__version__}\n"
+
+
+def test_a_wrong_option_is_refused_without_a_traceback(tmp_path):
+    runner = CliRunner()
+    result = runner.invoke(app, ["bench", "--quick", "--out", str(tmp_path / "no" / "such.json")])
+    assert result.exit_code == 2
+    assert runner.invoke(app, ["bench", "--slow"]).exit_code == 2
+
+
+def test_quick_benchmark_writes_its_numbers(tmp_path):
+    path = tmp_path / "bench.json"
+    result = CliRunner().invoke(app, ["bench", "--quick", "--json", "--out", str(path)])
+    assert result.exit_code == 0, result.output
+    data = json.loads(path.read_text())
+    assert {row["name"] for row in data["sweeps"][0]["rows"]} >= {"weightnorm", "NumPy, a loop per run"}
+    assert data["sweeps"][0]["times_slower"]["NumPy, a loop per run"]["least"] > 0
+    assert list(tmp_path.iterdir()) == [path]  # no partial file left
+
+
+@pytest.mark.parametrize("method", peers.METHODS)
+def test_peers_make_the_same_steps(method):
+    problem = wn.datasets.make_regression(6, 15, seed=0)
+    w0 = wn.datasets.random_direction(15, 0)
+    ours = wn.run(cases.methods(0.05)[method], problem, 1.5, w0)
+    steps, weights = peers.numpy_loop(method, problem.A, problem.y, w0, 1.5, 0.05, 1e-5, 10**6)
+    assert steps == ours.num_steps
+    assert weights == pytest.approx(ours.weights, abs=1e-12)
+    import numpy as np
+
+    batched = peers.numpy_batched(method, problem.A, problem.y, w0[None], np.array([1.5]), 0.05, 1e-5)
+    assert batched.tolist() == [steps]
+
+
+def test_a_peer_that_is_not_installed_is_skipped_with_a_line(monkeypatch):
+    monkeypatch.setattr(cases, "installed", lambda module: False)
+    table = cases.figure_1_sweep(1, 1, lambda text: None)
+    assert [line.split(":")[1] for line in table.lines] == [" not installed, skipped"] * 3
+    assert report.ratios(table).keys() == {"NumPy, all runs batched", "NumPy, a loop per run"}

@@ -1,0 +1,66 @@
+"""Schedules: values, powers, what they know of their own end."""
+
+import numpy as np
+import pytest
+
+import weightnorm as wn
+from weightnorm import schedules
+from weightnorm.methods.base import State, bind_steps
+
+
+def test_two_phase_counts_from_zero_and_switches_at_the_switch():
+    assert schedules.two_phase(1.0, 2.0, 3)([0, 1, 2, 3, 4]).tolist() == [1, 1, 1, 2, 2]
+    assert schedules.two_phase(1.0, 2.0, 0)(0) == 2.0
+
+
+def test_piecewise():
+    schedule = schedules.piecewise([1.0, 2.0, 3.0], [2, 4])
+    assert schedule(np.arange(6)).tolist() == [1, 1, 2, 2, 3, 3]
+    assert schedules.piecewise([1.0], [])(5) == 1.0
+
+
+def test_a_callable_is_asked_step_by_step():
+    def branchy(t):
+        return 0.1 if t < 2 else 0.2  # fails on an array
+
+    assert schedules.scaled(branchy, 1)(np.arange(4)).tolist() == [0.1, 0.1, 0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "settled", "frozen"),
+    [
+        (schedules.constant(0.1), 0, False),
+        (schedules.constant(0.0), 0, True),
+        (schedules.two_phase(0.0, 0.1, 7), 7, False),
+        (schedules.two_phase(0.1, 0.0, 7), 7, True),
+        (schedules.scaled(lambda t: 0.0), None, False),
+    ],
+)
+def test_what_a_schedule_knows_of_its_end(schedule, settled, frozen):
+    assert schedule.settled_from == settled
+    assert schedule.ends_frozen is frozen
+
+
+def test_powers_multiply_the_value():
+    method = wn.WeightNorm(schedules.scaled(schedules.scaled(0.5, 1), norm_power=2), 0.1)
+    step, _ = bind_steps(method, object())
+    state = State(np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([-2.0, 7.0]))
+    assert step.at(0.5, state).tolist() == [0.5 * 2 * 25, 0.5 * 7 * 4]
+
+
+def test_curvature_is_the_methods_own():
+    problem = wn.LeastSquares([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0])  # λmax = 4
+    state = State(np.array([[3.0, 4.0]]), np.array([10.0]))
+    for method, expected in (
+        (wn.RPGD(schedules.curvature(0.5), 0.0), 0.5 / (100 * 4)),
+        (wn.WeightNorm(schedules.curvature(0.5), 0.0), 0.5 * 25 / (100 * 4)),
+        (wn.GradientDescent(schedules.curvature(0.5)), 0.5 / 4),
+    ):
+        step, _ = bind_steps(method, problem)
+        assert step.at(step.values(0, 1)[0], state)[0] == pytest.approx(expected, rel=1e-15)
+
+
+def test_methods_are_frozen_and_compare_by_configuration():
+    assert wn.RPGD(0.1, schedules.two_phase(0, 0.1, 5)) == wn.RPGD(0.1, schedules.two_phase(0, 0.1, 5))
+    with pytest.raises(AttributeError):
+        wn.RPGD(0.1, 0.1).scale_step = 0.2
