@@ -6,7 +6,7 @@ from cases import METHODS, build
 from reference import reference_run
 
 import weightnorm as wn
-from weightnorm.loops import drive as loop
+from weightnorm.loops import recording
 
 STEP = 0.05
 
@@ -172,7 +172,7 @@ class TestRecording:
         assert result.history.step.tolist() == list(range(0, 10_001, 10))
 
     def test_memory_is_bounded_by_doubling_the_spacing(self, problem, w0, monkeypatch):
-        monkeypatch.setattr(loop.Recorder.__init__, "__defaults__", (100,))
+        monkeypatch.setattr(recording.Recorder.__init__, "__defaults__", (100,))
         result = wn.run(wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=9_000, record=3)
         history = result.history
         assert 50 < len(history) <= 100
@@ -197,6 +197,14 @@ class TestGoingOn:
         assert (rest.loss, rest.scale) == (whole.loss, whole.scale)
         np.testing.assert_array_equal(rest.history.step, whole.history.step[whole.history.step >= 150])
         np.testing.assert_array_equal(rest.history.loss, whole.history.loss[whole.history.step >= 150])
+
+    def test_in_two_goes_a_standstill_is_seen_at_the_same_step(self, problem, w0):
+        rule = wn.RPGD(0.2, 0.0)  # settles at a fixed scale, never converges
+        whole = wn.run(rule, problem, 1.0, w0)
+        part = wn.run(rule, problem, 1.0, w0, max_steps=5000)
+        rest = wn.run(rule, problem, start=part)
+        assert (part.status, whole.status, rest.status) == ("max_steps", "stationary", "stationary")
+        assert rest.total_steps == whole.total_steps == 8192
 
     def test_with_gradient_descent_after_a_fixed_scale(self, problem, w0):
         first = wn.run(wn.RPGD(wn.schedules.curvature(), 0.0), problem, 0.2, w0, max_steps=2000)
@@ -227,7 +235,7 @@ class TestGoingOn:
         np.testing.assert_allclose(a.weights, b.weights, atol=1e-13)
 
     def test_ctrl_c_keeps_the_run_so_far(self, problem, w0, monkeypatch):
-        advance = loop.Recorder.add
+        advance = recording.Recorder.add
         calls = []
 
         def interrupt(self, records):
@@ -236,16 +244,16 @@ class TestGoingOn:
             if len(calls) == 3:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(loop.Recorder, "add", interrupt)
+        monkeypatch.setattr(recording.Recorder, "add", interrupt)
         rule = wn.RPGD(1e-5, 1e-5)
         with pytest.raises(wn.Interrupted) as stop:
-            wn.run(rule, problem, 2.0, w0, tolerance=0, max_steps=20_000, record=1000)
+            wn.run(rule, problem, 2.0, w0, tolerance=0, max_steps=90_000, record=1000)
         monkeypatch.undo()
         part = stop.value.result
-        assert part.num_steps == 3 * loop.SLICE
+        assert part.num_steps == 2**14
         assert "go on with start=" in part.message
-        rest = wn.run(rule, problem, start=part, tolerance=0, max_steps=20_000 - part.num_steps)
-        whole = wn.run(rule, problem, 2.0, w0, tolerance=0, max_steps=20_000)
+        rest = wn.run(rule, problem, start=part, tolerance=0, max_steps=90_000 - part.num_steps)
+        whole = wn.run(rule, problem, 2.0, w0, tolerance=0, max_steps=90_000)
         np.testing.assert_array_equal(rest.weights, whole.weights)
 
 

@@ -17,6 +17,7 @@ from ._validate import Matrix, Vector
 from .loops.compiled import CompiledRuns, fresh_state
 from .loops.drive import divergence_limit, drive
 from .loops.plain import PlainRuns
+from .loops.watch import Watch
 from .methods.base import Array, Method, bind_steps
 from .problems import LeastSquares
 from .result import Status
@@ -100,7 +101,7 @@ def sweep(
 
     def work(index: int, method: Method, starts: NDArray[np.intp], places: NDArray[np.intp]) -> int:
         runs, target = begin(method, grid.scales[places], starts)
-        status = drive(runs, tolerance, max_steps, cancelled=cancel.is_set)
+        status = drive(runs, tolerance, max_steps, Watch(), cancelled=cancel.is_set)
         _write(out, (index, starts, places), runs, target, status)
         return starts.size
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy as np
 from . import _validate
 from ._validate import Vector
 from .loops.compiled import CompiledRuns, RawState, fresh_state
-from .loops.drive import Recorder, divergence_limit, drive
+from .loops.drive import divergence_limit, drive
 from .loops.explain import explain
 from .loops.plain import PlainRuns
+from .loops.recording import Recorder
+from .loops.watch import Watch
 from .methods.base import Method, State
 from .methods.weight_norm import WeightNorm
 from .problems import LeastSquares
@@ -32,6 +34,7 @@ class _Resume:
     frame: Frame | None
     perp_unit: Vector | None
     limit: float
+    watch: Watch
 
 
 def run(
@@ -108,13 +111,14 @@ def run(
     begin = _begin_reduced if reduced else _begin_full
     runs, frame, perp_unit, limit = begin(method, problem, g, unit, clock, tolerance, resume, start)
     recorder = None if every is None else Recorder(every)
+    watch = Watch() if resume is None else replace(resume.watch)
 
     def finish(status: Status, message: str) -> Result:
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged run may hold infinities
-            return _result(runs, problem, frame, perp_unit, limit, clock, status, message, recorder)
+            return _result(runs, problem, frame, perp_unit, limit, watch, clock, status, message, recorder)
 
     try:
-        code = drive(runs, tolerance, max_steps, recorder)
+        code = drive(runs, tolerance, max_steps, watch, recorder)
     except KeyboardInterrupt:
         made = runs.clock - clock
         raise Interrupted(finish(Status.MAX_STEPS, f"interrupted after {made} steps; go on with start=")) from None
@@ -241,6 +245,7 @@ def _result(
     frame: Frame | None,
     perp_unit: Vector | None,
     limit: float,
+    watch: Watch,
     clock: int,
     status: Status,
     message: str,
@@ -270,5 +275,5 @@ def _result(
         distance=float(distance),
         direction_norm=float(position.direction_norm[0]),
         total_steps=ended,
-        _resume=_Resume(runs.method, problem, state, frame, perp_unit, limit),
+        _resume=_Resume(runs.method, problem, state, frame, perp_unit, limit, watch),
     )

@@ -51,6 +51,8 @@ class Schedule:
     def __call__(self, t: Any) -> NDArray[np.float64]:
         """The value (without the powers) at the step numbers t."""
         steps = np.asarray(t, dtype=np.int64)
+        if self.function is None and not self.switches:
+            return np.full(steps.shape, self.phases[0])
         if self.function is None:
             return np.asarray(self.phases)[np.searchsorted(self.switches, steps, side="right")]
         # One call a step: a function with a branch in it would answer wrongly, or not at all, for a whole array.

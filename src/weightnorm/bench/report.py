@@ -41,6 +41,18 @@ def show_sweep(console: Console, table: Table) -> None:
         console.print(f"  {line}", style="dim")
 
 
+def show_norms(console: Console, scales: list[float], norms: dict[str, list[float]]) -> None:
+    """Where each method ends, by the scale of its start."""
+    grid = RichTable(title="‖x‖ at the end, mean of 20 starts (the minimum norm is 3)", title_justify="left")
+    grid.add_column("scale of the start")
+    for scale in scales:
+        grid.add_column(f"{scale:g}", justify="right")
+    names = {"gd": "gradient descent", "wn": "weight normalization", "rpgd": "rPGD"}
+    for name, row in norms.items():
+        grid.add_row(names[name], *(f"{norm:.3f}" for norm in row))
+    console.print(grid)
+
+
 def show_sizes(console: Console, table: Table) -> None:
     """Time against size."""
     grid = RichTable(title=table.title, title_justify="left")

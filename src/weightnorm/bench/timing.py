@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+PAUSE = 0.05  # until the idle threads of whoever ran before have stopped spinning
+
 
 def seconds(function: Callable[[], object]) -> float:
     """Wall time of one call."""
@@ -20,13 +22,18 @@ def seconds(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def interleaved(functions: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def interleaved(
+    functions: Mapping[str, Callable[[], object]],
+    repeats: int,
+    summary: Callable[[list[float]], float] = statistics.median,
+) -> dict[str, float]:
     """The median time of each, measured in turns so that a busy moment of the machine hits all alike."""
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(repeats):
         for name, function in functions.items():
+            time.sleep(PAUSE)
             times[name].append(seconds(function))
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: summary(values) for name, values in times.items()}
 
 
 def installed(module: str) -> bool:

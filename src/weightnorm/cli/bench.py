@@ -42,9 +42,11 @@ def bench(
         sweeps = [cases.figure_1_sweep(20, 1 if quick else repeats, log, numpy_only=quick)]
         if not quick:
             sweeps.append(cases.figure_1_sweep(100, repeats, log))
+        norms = cases.end_norms()
         sizes = cases.time_against_size(log, quick=quick)
         large = None if quick else cases.large_problem(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
+    results["end_norms"] = {"scales": norms[0], **norms[1]}
     results["sizes"] = report.as_json(sizes)
     results["large"] = large
     if out is not None:
@@ -53,6 +55,7 @@ def bench(
         typer.echo(json.dumps(results, indent=2))
         return
     console.print(" · ".join(f"{key} {value}" for key, value in results["machine"].items()), style="dim")
+    report.show_norms(console, *norms)
     for table in sweeps:
         report.show_sweep(console, table)
     report.show_sizes(console, sizes)

@@ -67,10 +67,15 @@ class CompiledRuns:
         return np.asarray(self.problem.floor + 0.5 * self.raw().fields[:, self._kernels.LOSS])
 
     @property
-    def starts_at_zero_scale(self) -> bool:
+    def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now."""
         fields = self._fields.reshape(self._alive.size, -1, self._kernels.WIDTH)
         return self.method.has_scale and not fields[:, self._kernels.SCALE].all()
+
+    @property
+    def size(self) -> int:
+        """How many numbers one step of all runs updates."""
+        return int(self._vectors.size + self._fields.size)
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""

@@ -59,9 +59,14 @@ class PlainRuns:
         return self._moment[0]
 
     @property
-    def starts_at_zero_scale(self) -> bool:
+    def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now."""
         return self.method.has_scale and not self.state.scale.all()
+
+    @property
+    def size(self) -> int:
+        """How many numbers one step of all runs updates, an interpreted step counting for a million at least."""
+        return max(self.state.vector.size, 2**20)
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""

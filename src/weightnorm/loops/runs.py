@@ -65,8 +65,12 @@ class Runs(Protocol):
         """The step number each run is at, or ended at."""
 
     @property
-    def starts_at_zero_scale(self) -> bool:
+    def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now: only there can a start be stuck."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers one step of all runs updates."""
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""

@@ -1,0 +1,61 @@
+"""The records of a run, within bounded memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..result import History
+from .runs import Records
+
+MAX_RECORDS = 2**21
+
+
+class Recorder:
+    """Collects the records of a run within bounded memory: beyond MAX_RECORDS it keeps every second one."""
+
+    def __init__(self, every: int, limit: int = MAX_RECORDS) -> None:
+        self.every = every
+        self._limit = limit
+        self._size = 0
+        self._pieces: list[Records] = []
+
+    def add(self, records: Records | None) -> None:
+        """Take a slice's records; the first may repeat the last one of the slice before."""
+        assert records is not None
+        if self._pieces and records.step.size and records.step[0] == self._pieces[-1].step[-1]:
+            records = _select(records, slice(1, None))
+        if not records.step.size:
+            return
+        self._pieces.append(records)
+        self._size += records.step.size
+        while self._size > self._limit:
+            self.every *= 2
+            whole = self._joined()
+            self._pieces = [_select(whole, whole.step % self.every == 0)]
+            self._size = self._pieces[0].step.size
+
+    def history(self) -> History:
+        """What was recorded."""
+        records = self._joined()
+        return History(
+            step=records.step,
+            loss=records.loss,
+            scale=records.scale,
+            direction_norm=records.direction_norm,
+            perp_norm=np.abs(records.scale * records.perp),
+            weights_norm=np.abs(records.scale),
+            direction_perp_norm=np.abs(records.perp),
+            every=self.every,
+        )
+
+    def _joined(self) -> Records:
+        pieces = self._pieces or [Records(np.empty(0, np.int64), *np.empty((4, 0)))]
+        return Records(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in _RECORD_FIELDS))
+
+
+_RECORD_FIELDS = ("step", "loss", "scale", "direction_norm", "perp")
+
+
+def _select(records: Records, which: slice | NDArray[np.bool_]) -> Records:
+    return Records(*(getattr(records, name)[which] for name in _RECORD_FIELDS))

@@ -1,0 +1,68 @@
+"""Watching for runs that stand still with their loss above the tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .runs import Position, Runs
+
+EPS = float(np.finfo(np.float64).eps)
+STILL = 8 * EPS  # a run that moved less than this between two looks, relatively, does not move
+FLAT = 16 * EPS  # a gradient this small against its own terms is rounding
+FIRST_LOOK = 4096
+
+
+@dataclass
+class Watch:
+    """Looks at the runs at step 4,096 and then whenever the step number has doubled: often enough, and cheap."""
+
+    last: Position | None = None
+    last_clock: int = 0
+
+    @staticmethod
+    def next_look(clock: int) -> int:
+        """The step number of the next look."""
+        return max(FIRST_LOOK, 1 << clock.bit_length())
+
+    def look(self, runs: Runs) -> NDArray[np.bool_]:
+        """Which runs stand still: their gradient vanishes, or nothing has moved since the last look."""
+        now = runs.position()
+        still = gradient_vanishes(runs)
+        if self.last is not None and _settled(runs, self.last_clock):
+            still |= _same(self.last, now)
+        self.last, self.last_clock = now, runs.clock
+        return still
+
+
+def gradient_vanishes(runs: Runs) -> NDArray[np.bool_]:
+    """Where the gradient in the method's own coordinates is zero to rounding.
+
+    Either Aᵀr is zero against its own terms (a solution, or the floor of an unreachable y), or the run is in
+    S = {g = 0, yᵀAw = 0}, where neither g nor w moves.
+    """
+    position = runs.position()
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, gradient = runs.problem.value_and_gradient(position.weights)
+        _, at_zero = runs.problem.value_and_gradient(np.zeros_like(position.unit[:1]))
+        size = np.linalg.norm(gradient, axis=1)
+        terms = np.linalg.norm(at_zero) + np.linalg.norm(gradient - at_zero, axis=1)
+        flat = size <= FLAT * terms
+        if not runs.method.has_scale:
+            return np.asarray(flat)
+        along = np.abs(np.einsum("ij,ij->i", position.unit, gradient))
+        return np.asarray(flat | ((position.scale == 0.0) & (along <= FLAT * size)))
+
+
+def _settled(runs: Runs, since: int) -> bool:
+    """Whether both schedules have kept their values since that step and will keep them: a frozen phase may thaw."""
+    ends = [schedule.settled_from for schedule in runs.method.schedules]
+    return all(end is not None and end <= since for end in ends)
+
+
+def _same(last: Position, now: Position) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        moved = np.abs(now.unit - last.unit).max(axis=1, initial=0.0)
+        return np.asarray((moved <= STILL) & (np.abs(now.scale - last.scale) <= STILL * np.abs(now.scale)))
