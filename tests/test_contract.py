@@ -13,9 +13,7 @@ NUM_STEPS = 10_000
 def problem_of(matrix):
     A, dense = MATRICES[matrix]
     rng = np.random.default_rng(1)
-    y = dense @ rng.standard_normal(dense.shape[1]) + (
-        0.1 * rng.standard_normal(dense.shape[0]) if "tall" in matrix else 0
-    )
+    y = dense @ rng.standard_normal(dense.shape[1]) + (0.1 * rng.standard_normal(dense.shape[0]) if "tall" in matrix else 0)
     if matrix == "integers":
         y = y / 4
     return wn.LeastSquares(A, y), dense, y, rng.standard_normal(dense.shape[1])
@@ -42,15 +40,28 @@ def test_reduced_run_equals_the_full_twin(method, matrix, schedule):
         assert result.direction_norm == pytest.approx(twin["direction_norm"], rel=1e-10)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("method", ["wn", "rpgd"])
+def test_schedules_of_the_scale_too(method, schedule):
+    """The same schedules on the scale's step, with a real stop."""
+    problem, dense, y, w0 = problem_of("dense")
+    rule = build(method, 0.05, SCHEDULES[schedule][0])
+    both = twin_steps(method, schedule, np.linalg.norm(dense, 2) ** 2)
+    result = wn.run(rule, problem, 1.2, w0, tolerance=1e-6, max_steps=NUM_STEPS)
+    twin = reference_run(
+        method, dense, y, 1.2, w0, lambda t, g, n: (0.05, both(t, g, n)[0]), tolerance=1e-6, max_steps=NUM_STEPS
+    )
+    assert result.num_steps == twin["num_steps"]
+    assert np.linalg.norm(result.weights - twin["weights"]) <= 1e-10 * np.linalg.norm(twin["weights"])
+
+
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("method", METHODS)
 def test_stops_at_the_same_iterate_as_the_twin(method, matrix):
     problem, dense, y, w0 = problem_of(matrix)
     tolerance = problem.floor + 1e-6
     result = wn.run(build(method, 0.05), problem, 1.2, w0, tolerance=tolerance, max_steps=200_000)
-    twin = reference_run(
-        method, dense, y, 1.2, w0, twin_steps(method, "constant", 1.0), tolerance=tolerance, max_steps=200_000
-    )
+    twin = reference_run(method, dense, y, 1.2, w0, twin_steps(method, "constant", 1.0), tolerance=tolerance, max_steps=200_000)
     assert result.status == "converged"
     assert result.num_steps == twin["num_steps"]
     assert result.loss == pytest.approx(twin["loss"], rel=1e-9)

@@ -71,9 +71,7 @@ def test_figure_3_bottom_needs_the_square_of_the_norm(start):
 def test_figure_4_top(condition_number, expected):
     """The norm does not grow with the condition number: the exact limit depends on (g*, g0, q0, c) alone."""
     problem, w0 = make_start(condition_number=condition_number)
-    for method, norm in zip(
-        (wn.GradientDescent(0.01), wn.WeightNorm(0.01, 0.01), wn.RPGD(0.01, 0.01)), expected, strict=True
-    ):
+    for method, norm in zip((wn.GradientDescent(0.01), wn.WeightNorm(0.01, 0.01), wn.RPGD(0.01, 0.01)), expected, strict=True):
         assert wn.run(method, problem, 2.8, w0).norm == pytest.approx(norm, abs=0.012)
 
 

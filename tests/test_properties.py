@@ -163,9 +163,7 @@ def test_the_flow_invariant_drifts_at_first_order_in_the_step(method):
     steps = np.array([0.02, 0.01, 0.005, 0.0025])
     drifts = []
     for step in steps:
-        result = wn.run(
-            build(method, step, 2 * step), problem, 1.0, w0, tolerance=0, max_steps=round(4 / step), record=1
-        )
+        result = wn.run(build(method, step, 2 * step), problem, 1.0, w0, tolerance=0, max_steps=round(4 / step), record=1)
         history = result.history
         invariant = np.log(history.direction_perp_norm) + history.scale**2 / 4
         drifts.append(abs(invariant[-1] - invariant[0]))

@@ -143,6 +143,92 @@ class TestStationary:
         assert (result.status, result.num_steps) == ("max_steps", 30_000)
 
 
+class TestCycles:
+    """A cycle of even period comes back at every look; it must not pass for a standstill."""
+
+    @pytest.mark.parametrize(("method", "arguments"), [(wn.RPGD(0.3, 0.0), (20, 50, 1.0)), (wn.RPGD(0.3, 0.1), (3, 8, 3.0))])
+    def test_a_cycle_is_not_stationary(self, method, arguments):
+        seed = 0 if arguments[0] == 20 else 1
+        problem = wn.datasets.make_regression(*arguments, seed=seed)
+        start = wn.datasets.random_direction(arguments[1], seed)
+        result = wn.run(method, problem, 2.8, start, max_steps=40_000)
+        after = wn.run(method, problem, start=result, max_steps=1)
+        assert np.linalg.norm(after.weights - result.weights) > 1e-3
+        assert result.status == "max_steps"
+        assert "a cycle: try smaller steps" in result.message
+
+    def test_gradient_descent_at_twice_the_stable_step(self):
+        problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+        result = wn.run(wn.GradientDescent(2.0), problem, 3.0, [1.0, 1.0], max_steps=20_000)
+        assert result.status == "max_steps"
+
+
+class TestFullCoordinates:
+    @pytest.mark.parametrize("coordinates", ["reduced", "full"])
+    def test_statuses_at_the_start(self, problem, w0, coordinates):
+        def go(method, problem, scale, **options):
+            return wn.run(method, problem, scale, w0, coordinates=coordinates, **options)
+
+        assert go(wn.RPGD(STEP, STEP), problem, 1.0, tolerance=1e6, max_steps=0).status == "converged"
+        assert go(wn.RPGD(STEP, STEP), wn.LeastSquares(problem.A, 0 * problem.y), 0.0).status == "converged"
+        assert go(wn.GradientDescent(STEP), problem, 1e200, max_steps=0).status == "diverged"
+        assert "at the start already" in go(wn.RPGD(STEP, STEP), problem, 1e200).message
+
+    def test_lsqr_waits_until_it_is_asked(self, problem, w0, monkeypatch):
+        fresh = wn.LeastSquares(problem.A, problem.y)
+        calls = []
+        monkeypatch.setattr(fresh, "_lsqr", lambda b: calls.append(1) or wn.LeastSquares._lsqr(fresh, b))
+        result = wn.run(wn.RPGD(STEP, STEP), fresh, 1.0, w0, coordinates="full")
+        assert (calls, "perp_norm" in repr(result)) == ([], False)
+        expected = wn.run(wn.RPGD(STEP, STEP), problem, 1.0, w0)
+        assert result.perp_norm == pytest.approx(expected.perp_norm, rel=1e-9)
+        assert result.distance == pytest.approx(expected.distance, rel=1e-9)
+        assert not fresh.is_factorised
+
+    def test_the_floor_is_named_without_a_factorisation(self):
+        problem = wn.LeastSquares(np.vstack([np.eye(2, 6), np.eye(2, 6)]), [1.0, 1.0, 0.0, 1.0])
+        result = wn.run(wn.GradientDescent(0.5), problem, 1.0, np.ones(6), coordinates="full")
+        assert result.status == "stationary"
+        assert "unreachable" in result.message
+
+
+@pytest.mark.parametrize("coordinates", ["reduced", "full"])
+@pytest.mark.parametrize("method", [wn.RPGD(1e160, 0.1), wn.WeightNorm(1e160, 0.1)])
+def test_an_overflowing_norm_diverges(problem, w0, method, coordinates):
+    result = wn.run(method, problem, 1.2, w0, max_steps=3, coordinates=coordinates)
+    assert result.status == "diverged"
+    assert "‖w‖ overflowed" in result.message
+
+
+def test_a_callable_is_not_asked_far_beyond_the_run(problem, w0):
+    needed = wn.run(wn.GradientDescent(STEP), problem, 2.0, w0)
+    rates = [STEP] * (needed.num_steps + 64)
+    result = wn.run(wn.GradientDescent(lambda t: rates[t]), problem, 2.0, w0)
+    assert result.num_steps == needed.num_steps
+
+
+def test_a_method_of_ones_own_runs_by_its_own_rule(problem, w0):
+    class Half(wn.RPGD):
+        def update(self, state, evaluation, vector_step, scale_step):
+            return super().update(state, evaluation, vector_step / 2, scale_step / 2)
+
+    mine = wn.run(Half(STEP, STEP), problem, 2.0, w0)
+    theirs = wn.run(wn.RPGD(STEP / 2, STEP / 2), problem, 2.0, w0)
+    assert mine.num_steps == theirs.num_steps
+    np.testing.assert_allclose(mine.weights, theirs.weights, atol=1e-12)
+    data = wn.sweep(problem, {"mine": Half(STEP, STEP)}, [2.0], w0)
+    assert int(data.num_steps.item()) == theirs.num_steps
+
+
+def test_nothing_warns(problem, w0):
+    """pytest turns warnings into errors; these overflow, divide by zero or start beyond all measure."""
+    for coordinates in ("reduced", "full"):
+        for scale in (1e200, 1e-200, 0.0):
+            for method in (wn.RPGD(STEP, STEP), wn.WeightNorm(STEP, STEP), wn.GradientDescent(1e10)):
+                wn.run(method, problem, scale, w0, max_steps=100, coordinates=coordinates)
+                wn.sweep(problem, {"m": method}, [scale], w0, max_steps=100, coordinates=coordinates)
+
+
 class TestRecording:
     @pytest.mark.parametrize("coordinates", ["reduced", "full"])
     @pytest.mark.parametrize("method", METHODS)
@@ -262,7 +348,7 @@ def test_off_row_space_part_survives_underflow(problem, w0):
     shrink = wn.RPGD(wn.schedules.curvature(), 0.0)
     small = wn.run(shrink, problem, 0.01, w0, tolerance=0, max_steps=400)
     assert small.perp_norm == 0.0  # below what a float64 can say
-    fields = small._resume.state.fields[0]
+    fields = small._resume.runs.raw().fields[0]
     assert fields[6] <= -2  # … but known: p·2^(500·exponent)
     # The recursion ‖w⊥‖' = ‖w⊥‖/‖v‖ in logarithms, on the reduced problem, in plain NumPy.
     z, p = _reduced(problem, w0)

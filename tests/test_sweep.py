@@ -88,6 +88,18 @@ def test_full_coordinates_give_the_same(data, starts):
         np.testing.assert_allclose(full[variable].values, reduced.values, rtol=1e-8, atol=1e-9)
 
 
+def test_an_entry_does_not_depend_on_a_neighbour_that_is_stuck():
+    """A start at the floor of an unreachable y, alone and beside one at scale zero."""
+    rng = np.random.default_rng(0)
+    problem = wn.LeastSquares(rng.standard_normal((9, 3)), rng.standard_normal(9))
+    best = problem.min_norm_solution()
+    size, method = float(np.linalg.norm(best)), {"m": wn.RPGD(0.01, 0.01)}
+    alone, beside = (wn.sweep(problem, method, scales, best) for scales in ([size], [0.0, size]))
+    run = wn.run(method["m"], problem, size, best)
+    assert int(alone.num_steps[0, 0, 0]) == int(beside.num_steps[0, 0, 1]) == run.num_steps
+    assert int(alone.status[0, 0, 0]) == int(beside.status[0, 0, 1]) == run.status.code
+
+
 def test_one_direction_is_one_start(problem, starts):
     assert wn.sweep(problem, {"gd": STEPS["gd"]}, 1.0, starts[0]).sizes == {"method": 1, "start": 1, "scale": 1}
 

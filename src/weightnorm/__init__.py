@@ -8,7 +8,10 @@
 True
 """
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 from . import datasets, schedules
 from .grid import sweep
@@ -17,7 +20,20 @@ from .problems import LeastSquares
 from .result import History, Interrupted, Result, Status
 from .run import run
 
+if TYPE_CHECKING:
+    from . import theory as theory
+    from .flows import Trajectory as Trajectory
+    from .flows import flow as flow
+    from .flows import gradient_flow as gradient_flow
+
 __version__ = _version("weightnorm")
+
+_LAZY = {
+    "theory": "theory",
+    "flow": "flows:flow",
+    "gradient_flow": "flows:gradient_flow",
+    "Trajectory": "flows:Trajectory",
+}
 
 __all__ = [
     "RPGD",
@@ -27,10 +43,25 @@ __all__ = [
     "LeastSquares",
     "Result",
     "Status",
+    "Trajectory",
     "WeightNorm",
     "__version__",
     "datasets",
+    "flow",
+    "gradient_flow",
     "run",
     "schedules",
     "sweep",
+    "theory",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """Load what is heavier than a run only when it is asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'weightnorm' has no attribute {name!r}")
+    module, _, attribute = _LAZY[name].partition(":")
+    loaded = _import_module(f"weightnorm.{module}")
+    value = getattr(loaded, attribute) if attribute else loaded
+    globals()[name] = value
+    return value

@@ -20,7 +20,10 @@ def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool =
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}: {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if number < minimum or (strict and number == minimum):
@@ -47,8 +50,7 @@ def choice(name: str, value: object, options: Sequence[str]) -> str:
 
 def array(name: str, value: object, *, ndim: int) -> NDArray[np.float64]:
     """A finite float64 array of `ndim` axes; narrower types are promoted, lossy conversions refused."""
-    result = np.asarray(value)
-    require_real_dtype(name, result.dtype)
+    result = _as_array(name, value)
     if result.ndim != ndim:
         shapes = {1: "a vector (n,)", 2: "a matrix (m, d)", 3: "an array (m, d, d)"}
         raise ValueError(f"{name} must be {shapes[ndim]}, got shape {result.shape}")
@@ -56,6 +58,15 @@ def array(name: str, value: object, *, ndim: int) -> NDArray[np.float64]:
         raise ValueError(f"{name} is empty: shape {result.shape}")
     result = result.astype(np.float64, copy=False)
     require_finite(name, result)
+    return result
+
+
+def _as_array(name: str, value: object) -> NDArray[Any]:
+    try:
+        result = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
+    require_real_dtype(name, result.dtype)
     return result
 
 
@@ -84,8 +95,9 @@ def direction(name: str, value: object, num_features: int) -> Vector:
 
 
 def directions(value: object, num_features: int) -> Matrix:
-    """The rows of a matrix, each a direction."""
-    rows = array("directions", value, ndim=2)
+    """The rows of a matrix, or one vector: each a direction."""
+    rows = _as_array("directions", value)
+    rows = array("directions", rows[None] if rows.ndim == 1 else rows, ndim=2)
     return _unit_rows([f"directions[{i}]" for i in range(len(rows))], rows, num_features)
 
 
@@ -95,8 +107,6 @@ def _unit_rows(names: list[str], rows: Matrix, num_features: int) -> Matrix:
     largest = np.abs(rows).max(axis=1)
     if not largest.all():
         name = names[int(np.argmin(largest))]
-        raise ValueError(
-            f"{name} is zero: a direction needs a nonzero vector, for instance wn.datasets.random_direction"
-        )
+        raise ValueError(f"{name} is zero: a direction needs a nonzero vector, for instance wn.datasets.random_direction")
     rows = rows / largest[:, None]  # first, so that neither tiny nor huge entries lose their squares
     return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])

@@ -22,7 +22,7 @@ from .methods.base import Array, Method, bind_steps
 from .problems import LeastSquares
 from .result import Status
 from .rowspace import RowSpace
-from .run import MAX_STEPS, check_method, perp_direction
+from .run import MAX_STEPS, check_method, perp_direction, quietly, zero_loss
 
 if TYPE_CHECKING:
     import xarray
@@ -91,7 +91,7 @@ def sweep(
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = _validate.integer("max_steps", max_steps)
     _validate.choice("coordinates", coordinates, ("reduced", "full"))
-    workers = (os.cpu_count() or 1) if threads is None else _validate.integer("threads", threads, minimum=1)
+    workers = _available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     shape = (len(methods), len(grid.directions), len(grid.scales))
     out = _empty(shape)
     cancel = threading.Event()
@@ -99,6 +99,7 @@ def sweep(
     begin = prepare(problem, grid.directions, tolerance)
     dimension = problem.factorisation.rank if coordinates == "reduced" else problem.shape[1]
 
+    @quietly
     def work(index: int, method: Method, starts: NDArray[np.intp], places: NDArray[np.intp]) -> int:
         runs, target = begin(method, grid.scales[places], starts)
         status = drive(runs, tolerance, max_steps, Watch(), cancelled=cancel.is_set)
@@ -107,6 +108,12 @@ def sweep(
 
     _execute(work, _pieces(grid, problem, dimension, workers), workers, cancel, out["status"].size, progress)
     return _dataset(out, list(methods), grid.scales, tolerance, max_steps)
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +129,7 @@ def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> _Grid:
     for method in methods.values():
         check_method(method, problem)
     g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
-    rows = np.asarray(directions)
-    return _Grid(
-        tuple(methods.values()), g, _validate.directions(rows[None] if rows.ndim == 1 else rows, problem.shape[1])
-    )
+    return _Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
 
 
 def _empty(shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
@@ -143,12 +147,16 @@ def _prepare_reduced(problem: LeastSquares, directions: Matrix, tolerance: float
     space = RowSpace(problem)
     entered, reduced = space.enter(directions), space.reduced
     target = np.append(reduced.target, 0.0)
-    reference = 0.5 * float(problem.y @ problem.y)
+    reference = zero_loss(problem)
 
-    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[CompiledRuns, Array]:
+    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[CompiledRuns | PlainRuns, Array]:
         limit = divergence_limit(reduced.value_and_gradient(scale[:, None] * entered[starts])[0], reference)
-        state = fresh_state(method, reduced, entered[starts], scale, limit)
-        return CompiledRuns(method, reduced, state, 0, tolerance), target
+        if CompiledRuns.can_run(method):
+            state = fresh_state(method, reduced, entered[starts], scale, limit)
+            return CompiledRuns(method, reduced, state, 0, tolerance), target
+        last = np.zeros((starts.size, target.size))
+        last[:, -1] = 1.0
+        return PlainRuns(method, reduced, method.init(scale, entered[starts]), 0, tolerance, limit, last), target
 
     return begin
 
@@ -156,7 +164,7 @@ def _prepare_reduced(problem: LeastSquares, directions: Matrix, tolerance: float
 def _prepare_full(problem: LeastSquares, directions: Matrix, tolerance: float) -> Begin:
     target = problem.min_norm_solution(iterative=not problem.is_factorised)
     perp_units = np.array([perp_direction(problem, unit) for unit in directions])
-    reference = 0.5 * float(problem.y @ problem.y)
+    reference = zero_loss(problem)
 
     def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[PlainRuns, Array]:
         state = method.init(scale, directions[starts])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,17 +109,32 @@ class Result:
     status: Status
     message: str
     history: History | None
-    perp_norm: float
-    distance: float
     direction_norm: float
     total_steps: int
-    _resume: Any = field(default=None, repr=False)
+    _perp_norm: float | None
+    _distance: float | None
+    _measure: Callable[[], tuple[float, float]]
+    _resume: Any
+
+    @cached_property
+    def _measured(self) -> tuple[float, float]:
+        return self._measure()
+
+    @property
+    def perp_norm(self) -> float:
+        """‖x⊥‖; in full coordinates found by LSQR when first asked for."""
+        return self._measured[0] if self._perp_norm is None else self._perp_norm
+
+    @property
+    def distance(self) -> float:
+        """‖x − x*‖; in full coordinates found by LSQR when first asked for."""
+        return self._measured[1] if self._distance is None else self._distance
 
     def __repr__(self) -> str:
-        return (
-            f"Result({self.status.value} after {self.num_steps} steps: loss={self.loss:.6g}, norm={self.norm:.6g}, "
-            f"scale={self.scale:.6g}, perp_norm={self.perp_norm:.6g}, distance={self.distance:.6g})"
-        )
+        text = f"loss={self.loss:.6g}, norm={self.norm:.6g}, scale={self.scale:.6g}"
+        if self._perp_norm is not None and self._distance is not None:
+            text += f", perp_norm={self.perp_norm:.6g}, distance={self.distance:.6g}"
+        return f"Result({self.status.value} after {self.num_steps} steps: {text})"
 
 
 class Interrupted(KeyboardInterrupt):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,28 +16,44 @@ from .loops.explain import explain
 from .loops.plain import PlainRuns
 from .loops.recording import Recorder
 from .loops.watch import Watch
-from .methods.base import Method, State
+from .methods.base import Method, State, bind_steps
 from .methods.weight_norm import WeightNorm
 from .problems import LeastSquares
 from .result import Interrupted, Result, Status
 from .rowspace import Frame, RowSpace
 
 MAX_STEPS = 1_000_000
+quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")  # a diverging run may overflow
 
 
-@dataclass(frozen=True, eq=False)
-class _Resume:
-    """The exact end of a run, so that going on equals never having stopped."""
+@dataclass(eq=False)
+class _Begun:
+    """A run under way: its runs (one), the axes that lead back from reduced coordinates, and what watches it."""
 
-    method: Method
+    runs: CompiledRuns | PlainRuns
     problem: LeastSquares
-    state: RawState | State
     frame: Frame | None
-    perp_unit: Vector | None
     limit: float
     watch: Watch
 
+    @property
+    def state(self) -> RawState | State:
+        """The exact state, so that going on equals never having stopped."""
+        return self.runs.raw() if isinstance(self.runs, CompiledRuns) else self.runs.state
 
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Where to start: scale, unit direction, step number; the result to go on from and, if it is the same run, its end."""
+
+    scale: float
+    unit: Vector
+    clock: int = 0
+    result: Result | None = None
+    same: _Begun | None = None
+
+
+@quietly
 def run(
     method: Method,
     problem: LeastSquares,
@@ -97,42 +114,34 @@ def run(
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = _validate.integer("max_steps", max_steps)
     every = None if record is None else _validate.integer("record", record, minimum=1)
-    _validate.choice("coordinates", coordinates, ("reduced", "full"))
-    reduced = coordinates == "reduced"
-    if start is None:
-        if scale is None or direction is None:
-            raise ValueError("scale and direction are both needed, unless the run goes on from a result with start=")
-        g = _validate.real("scale", scale)
-        unit = _validate.direction("direction", direction, problem.shape[1])
-        clock, resume = 0, None
+    reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
+    if start is not None:
+        begin = _continuation(method, problem, start, scale, direction, reduced)
+    elif scale is None or direction is None:
+        raise ValueError("scale and direction are both needed, unless the run goes on from a result with start=")
     else:
-        g, unit, clock, resume = _continuation(method, problem, start, scale, direction, reduced)
-    _check_scale(method, problem, g)
-    begin = _begin_reduced if reduced else _begin_full
-    runs, frame, perp_unit, limit = begin(method, problem, g, unit, clock, tolerance, resume, start)
+        unit = _validate.direction("direction", direction, problem.shape[1])
+        begin = _Start(_validate.real("scale", scale), unit)
+    _check_scale(method, problem, begin.scale)
     recorder = None if every is None else Recorder(every)
-    watch = Watch() if resume is None else replace(resume.watch)
-
-    def finish(status: Status, message: str) -> Result:
-        with np.errstate(over="ignore", invalid="ignore"):  # a diverged run may hold infinities
-            return _result(runs, problem, frame, perp_unit, limit, watch, clock, status, message, recorder)
-
+    begun = (_begin_reduced if reduced else _begin_full)(method, problem, begin, tolerance, recorder is not None)
     try:
-        code = drive(runs, tolerance, max_steps, watch, recorder)
+        code = drive(begun.runs, tolerance, max_steps, begun.watch, recorder)
     except KeyboardInterrupt:
-        made = runs.clock - clock
-        raise Interrupted(finish(Status.MAX_STEPS, f"interrupted after {made} steps; go on with start=")) from None
+        message = f"interrupted after {begun.runs.clock - begin.clock} steps; go on with start="
+        raise Interrupted(_result(begun, begin.clock, Status.MAX_STEPS, message, recorder)) from None
     status = list(Status)[int(code[0])]
-    floor = problem.floor if reduced or problem.is_factorised else 0.0
-    return finish(status, explain(status, runs, floor, tolerance, max_steps))
+    floor = problem.floor if reduced or problem.is_factorised else None
+    message = explain(status, begun.runs, floor, zero_loss(problem), tolerance, max_steps, begun.watch.cycling)
+    return _result(begun, begin.clock, status, message, recorder)
 
 
 def check_method(method: Any, problem: Any) -> None:
     """Refuse what is not a method, and a method that asks for more than the problem has."""
+    if isinstance(method, type):
+        raise TypeError(f"method must be a method with its steps, got the class {method.__name__}; call it with step sizes")
     if not all(hasattr(method, name) for name in ("init", "evaluate", "update", "schedules")):
-        raise TypeError(
-            f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}"
-        )
+        raise TypeError(f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}")
     if not isinstance(problem, LeastSquares):
         raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
     if getattr(method, "blocks", "all") != "all":
@@ -142,20 +151,23 @@ def check_method(method: Any, problem: Any) -> None:
         )
 
 
+def zero_loss(problem: LeastSquares) -> float:
+    """½‖y‖², the loss at zero weights."""
+    return 0.5 * float(problem.y @ problem.y)
+
+
 def _check_scale(method: Method, problem: LeastSquares, scale: float) -> None:
-    for name, schedule in zip(("direction_step", "scale_step"), method.schedules, strict=True):
-        power = method.curvature_powers[0] if schedule.per_curvature else schedule.scale_power
-        if scale == 0.0 and power < 0:
+    if scale != 0.0:
+        return
+    for name, step in zip(("direction_step", "scale_step"), bind_steps(method, problem), strict=True):
+        if step.undefined_at(np.zeros(1))[0]:
             raise ValueError(
-                f"scale is 0 and the {name} of {method.name} has a factor |g|^{power:g}, which is undefined there; "
-                "start from another scale or use a constant step"
+                f"scale is 0 and the {name} of {method.name} has a factor |g|^{step.scale_power:g}, which is undefined "
+                "there; start from another scale or use a constant step"
             )
 
 
-def _continuation(
-    method: Method, problem: LeastSquares, start: Result, scale: Any, direction: Any, reduced: bool
-) -> tuple[float, Vector, int, _Resume | None]:
-    """Where to go on: scale, unit direction, step number and, if it is the very same run, its exact state."""
+def _continuation(method: Method, problem: LeastSquares, start: Result, scale: Any, direction: Any, reduced: bool) -> _Start:
     if not isinstance(start, Result):
         raise TypeError(f"start must be a Result, got {type(start).__name__}")
     if scale is not None or direction is not None:
@@ -169,100 +181,77 @@ def _continuation(
         if method.has_scale:
             raise ValueError("start has zero weights, so no direction to go on with; give scale and direction")
         unit = np.eye(1, problem.shape[1])[0]  # gradient descent at scale 0: any direction will do
-    resume: _Resume | None = start._resume
-    same = resume is not None and resume.method == method and resume.problem is problem
-    exact = same and resume is not None and isinstance(resume.state, RawState) == reduced
-    return start.scale, unit, start.total_steps if same else 0, resume if exact else None
+    end: _Begun | None = start._resume
+    if end is None or end.runs.method != method or end.problem is not problem:
+        return _Start(start.scale, unit, 0, start)
+    return _Start(start.scale, unit, start.total_steps, start, end if (end.frame is not None) == reduced else None)
 
 
-Begun = tuple[CompiledRuns | PlainRuns, Frame | None, Vector | None, float]
-
-
-def _begin_reduced(
-    method: Method,
-    problem: LeastSquares,
-    g: float,
-    unit: Vector,
-    clock: int,
-    tolerance: float,
-    resume: _Resume | None,
-    start: Result | None,
-) -> Begun:
-    if resume is not None:
-        assert isinstance(resume.state, RawState)
-        assert resume.frame is not None
-        reduced = resume.frame.row_space.reduced
-        return CompiledRuns(method, reduced, resume.state, clock, tolerance), resume.frame, None, resume.limit
-    space = RowSpace(problem)
-    entered, frame = space.start(unit)
-    limit = divergence_limit(space.reduced.value_and_gradient(g * entered[None])[0], _reference(problem))
-    state = fresh_state(_with_norm(method, start), space.reduced, entered[None], np.array([g]), limit)
-    return CompiledRuns(method, space.reduced, state, clock, tolerance), frame, None, float(limit[0])
-
-
-def _begin_full(
-    method: Method,
-    problem: LeastSquares,
-    g: float,
-    unit: Vector,
-    clock: int,
-    tolerance: float,
-    resume: _Resume | None,
-    start: Result | None,
-) -> Begun:
-    if resume is not None:
-        assert isinstance(resume.state, State)
-        state, perp_unit, limit = resume.state, resume.perp_unit, np.array([resume.limit])
+def _begin_reduced(method: Method, problem: LeastSquares, begin: _Start, tolerance: float, recording: bool) -> _Begun:
+    if begin.same is not None:
+        same, frame = begin.same, begin.same.frame
+        assert frame is not None
+        reduced, state, limit = frame.row_space.reduced, same.state, np.array([same.limit])
     else:
-        state = _with_norm(method, start).init(np.array([g]), unit[None])
-        limit = divergence_limit(np.atleast_1d(problem.value(g * unit)), _reference(problem))
-        perp_unit = perp_direction(problem, unit)
-    units = None if perp_unit is None else perp_unit[None]
-    return PlainRuns(method, problem, state, clock, tolerance, limit, units), None, perp_unit, float(limit[0])
+        space = RowSpace(problem)
+        entered, frame = space.start(begin.unit)
+        reduced = space.reduced
+        limit = divergence_limit(reduced.value_and_gradient(begin.scale * entered[None])[0], zero_loss(problem))
+        rule, scale = _with_norm(method, begin.result), np.array([begin.scale])
+        compiled = CompiledRuns.can_run(method)
+        state = fresh_state(rule, reduced, entered[None], scale, limit) if compiled else rule.init(scale, entered[None])
+    watch = Watch() if begin.same is None else replace(begin.same.watch)
+    if isinstance(state, RawState):
+        runs: CompiledRuns | PlainRuns = CompiledRuns(method, reduced, state, begin.clock, tolerance)
+    else:  # a method of the user's own: its rule, in the same coordinates
+        last = np.eye(1, state.vector.shape[1], state.vector.shape[1] - 1)
+        runs = PlainRuns(method, reduced, state, begin.clock, tolerance, limit, last)
+    return _Begun(runs, problem, frame, float(limit[0]), watch)
+
+
+def _begin_full(method: Method, problem: LeastSquares, begin: _Start, tolerance: float, recording: bool) -> _Begun:
+    if begin.same is not None:
+        state, limit, watch = begin.same.state, np.array([begin.same.limit]), replace(begin.same.watch)
+        assert isinstance(state, State)
+    else:
+        state = _with_norm(method, begin.result).init(np.array([begin.scale]), begin.unit[None])
+        limit = divergence_limit(np.atleast_1d(problem.value(begin.scale * begin.unit)), zero_loss(problem))
+        watch = Watch()
+    follow = perp_direction(problem, begin.unit)[None] if recording or problem.is_factorised else None
+    return _Begun(
+        PlainRuns(method, problem, state, begin.clock, tolerance, limit, follow), problem, None, float(limit[0]), watch
+    )
 
 
 def perp_direction(problem: LeastSquares, unit: Vector) -> Vector:
     """The unit vector along a direction's part off the row space; zero if it has none."""
     rest = problem.split(unit)[1]
     size = float(np.linalg.norm(rest))
-    return rest / size if size > 1e-12 else np.zeros_like(rest)
+    return rest if not np.isfinite(size) else rest / size if size > 1e-12 else np.zeros_like(rest)
 
 
 def _with_norm(method: Method, start: Result | None) -> Method:
     """WN going on from WN keeps ‖w‖, even if its steps have changed."""
     if isinstance(method, WeightNorm) and start is not None and start.direction_norm != 1.0:
-        return WeightNorm(method.direction_step, method.scale_step, method.blocks, start.direction_norm)
+        return replace(method, initial_norm=start.direction_norm)
     return method
 
 
-def _reference(problem: LeastSquares) -> float:
-    return 0.5 * float(problem.y @ problem.y)
-
-
-def _result(
-    runs: CompiledRuns | PlainRuns,
-    problem: LeastSquares,
-    frame: Frame | None,
-    perp_unit: Vector | None,
-    limit: float,
-    watch: Watch,
-    clock: int,
-    status: Status,
-    message: str,
-    recorder: Recorder | None,
-) -> Result:
+def _result(begun: _Begun, clock: int, status: Status, message: str, recorder: Recorder | None) -> Result:
+    runs, problem = begun.runs, begun.problem
     position = runs.position()
     scale, unit, ended = float(position.scale[0]), position.unit[0], int(runs.ended_at[0])
-    if isinstance(runs, CompiledRuns):
-        assert frame is not None
-        state: RawState | State = runs.raw()
-        distance = np.linalg.norm(np.append(scale * unit[:-1] - runs.problem.target, scale * unit[-1]))
-        unit = frame.lift(unit)
-    else:
-        state = runs.state
-        distance = np.linalg.norm(scale * unit - problem.min_norm_solution(iterative=not problem.is_factorised))
+    perp: float | None = abs(scale * float(position.perp[0]))
+    distance: float | None = None
+    if begun.frame is not None:
+        target = np.append(runs.problem.target, 0.0)
+        distance = float(np.linalg.norm(scale * unit - target))
+        unit = begun.frame.lift(unit)
+    weights = scale * unit
+    if not np.isfinite(position.perp[0]) and np.isfinite(weights).all():
+        perp = None
     return Result(
-        weights=scale * unit,
+        weights=weights,
         scale=scale,
         direction=unit,
         norm=abs(scale),
@@ -271,9 +260,16 @@ def _result(
         status=status,
         message=message,
         history=None if recorder is None else recorder.history(),
-        perp_norm=abs(scale * float(position.perp[0])),
-        distance=float(distance),
         direction_norm=float(position.direction_norm[0]),
         total_steps=ended,
-        _resume=_Resume(runs.method, problem, state, frame, perp_unit, limit, watch),
+        _perp_norm=perp,
+        _distance=distance,
+        _measure=partial(_measure, problem, weights),
+        _resume=begun,
     )
+
+
+def _measure(problem: LeastSquares, weights: Vector) -> tuple[float, float]:
+    """‖x⊥‖ and ‖x − x*‖ of weights, for a run that did not factorise A."""
+    best = problem.min_norm_solution(iterative=not problem.is_factorised)
+    return float(np.linalg.norm(problem.split(weights)[1])), float(np.linalg.norm(weights - best))

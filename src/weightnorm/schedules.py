@@ -60,9 +60,7 @@ class Schedule:
 
     def _checked(self, t: int) -> float:
         assert self.function is not None
-        return _validate.real(
-            f"the step size at t = {t}, from the callable {self.function!r},", self.function(t), minimum=0
-        )
+        return _validate.real(f"the step size at t = {t}, from the callable {self.function!r},", self.function(t), minimum=0)
 
     @property
     def settled_from(self) -> int | None:

@@ -37,6 +37,9 @@ GRADIENT_DESCENT, WEIGHT_NORM, RPGD = range(3)
 PERP_BITS = 500
 _UNIT = 2.0**PERP_BITS
 
+LARGEST_SQUARE = 1e300  # a square norm beyond this has overflowed, or is about to
+SMALLEST_INVERSE = 1e-150
+
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
@@ -137,7 +140,7 @@ def advance(
                 square = multiply_add(weight * p, p, square)
                 inverse = one / square_root(square)
                 here, there = there, here
-                if outside(square, spread(0.0), spread(np.inf)) & running:
+                if outside(square, spread(0.0), spread(LARGEST_SQUARE)) & running:
                     store(fields, base + INVERSE_NORM * WIDTH, inverse)
                     store(fields, base + PERP * WIDTH, p)
                     store(scratch, 0, previous)
@@ -149,7 +152,12 @@ def advance(
                 keep = multiply_add(push * inverse, s, one)
                 p = p * keep
                 square = _update_wn(curvatures, target, here, offset, g * inverse, keep, push)
-                inverse = one / square_root(multiply_add(weight * p, p, square))
+                square = multiply_add(weight * p, p, square)
+                inverse = one / square_root(square)
+                if outside(square, spread(0.0), spread(LARGEST_SQUARE)) & running:
+                    store(fields, base + INVERSE_NORM * WIDTH, inverse)
+                    _mark_overflow(base, fields)
+                    inverse = load(fields, base + INVERSE_NORM * WIDTH)
             g = g - gamma * s
             low_p = load(fields, base + PERP_LOW * WIDTH)
             if outside(p, low_p, load(fields, base + PERP_HIGH * WIDTH)) & running:
@@ -271,6 +279,7 @@ def _finish(fresh, offset, base, size, here, fields, final_vectors, final_fields
 @compiled
 def _keep_direction(offset, base, size, here, there, fields, previous):
     """The zero-norm policy: where v' = 0, stay at the old v with its old norm."""
+    _mark_overflow(base, fields)
     for lane in range(WIDTH):
         if fields[base + INVERSE_NORM * WIDTH + lane] == np.inf:
             zero = True
@@ -281,6 +290,14 @@ def _keep_direction(offset, base, size, here, there, fields, previous):
                     here[offset + k * WIDTH + lane] = there[offset + k * WIDTH + lane]
                 fields[base + INVERSE_NORM * WIDTH + lane] = previous[lane]
                 fields[base + PERP * WIDTH + lane] /= previous[lane]
+
+
+@compiled
+def _mark_overflow(base, fields):
+    """A norm that overflowed ends its run: NaN reaches the loss in the next evaluation."""
+    for lane in range(WIDTH):
+        if fields[base + INVERSE_NORM * WIDTH + lane] < SMALLEST_INVERSE:
+            fields[base + INVERSE_NORM * WIDTH + lane] = np.nan
 
 
 @compiled

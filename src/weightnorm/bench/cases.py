@@ -58,9 +58,7 @@ def figure_1_sweep(num_starts: int, repeats: int, log: Log, *, numpy_only: bool 
     many_w, many_g = np.repeat(W, NUM_SCALES, axis=0), np.tile(scales, num_starts)
     table = Table(f"Figure 1 sweep, {len(many_g)} runs, ns per iteration and run", list(peers.METHODS))
     ours = Row("weightnorm", {}, "A with orthonormal rows: 3 coordinates", peer=False)
-    ours_distinct = Row(
-        "weightnorm, 20 distinct singular values", {}, "condition number 1 + 1e-6: 21 coordinates", False
-    )
+    ours_distinct = Row("weightnorm, 20 distinct singular values", {}, "condition number 1 + 1e-6: 21 coordinates", False)
     batched, loop = Row("NumPy, all runs batched", {}), Row("NumPy, a loop per run", {}, "measured on 40 runs")
     table.rows = [ours, ours_distinct, batched, loop]
     use_jax = installed("jax") and not numpy_only

@@ -13,9 +13,7 @@ from rich.console import Console
 
 
 def bench(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A demonstration of a few seconds, against NumPy only.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A demonstration of a few seconds, against NumPy only.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the numbers to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; the median counts.")] = 5,

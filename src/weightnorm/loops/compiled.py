@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Array, Method, bind_steps
 from ..rowspace import ReducedProblem
 from .runs import Position, Records, multiples, stopping_loss
@@ -28,7 +29,7 @@ class CompiledRuns:
 
         self._kernels = kernels
         self.method, self.problem = method, problem
-        self._code = _CODES[method.name]
+        self._code = _code(method)
         self._steps = bind_steps(method, problem)
         self._powers = np.array([power for step in self._steps for power in (step.scale_power, step.norm_power)])
         self._low = 2.0 * (stopping_loss(tolerance) - problem.floor)
@@ -44,6 +45,11 @@ class CompiledRuns:
         self._alive = (bits << np.arange(kernels.WIDTH)).sum(axis=1).astype(np.int64)
         self._ended_at = np.zeros(blocks * kernels.WIDTH, dtype=np.int64)
         self.advance(0)
+
+    @staticmethod
+    def can_run(method: Method) -> bool:
+        """Whether there is a kernel for exactly this method: a subclass may have another rule."""
+        return type(method) in (GradientDescent, WeightNorm, RPGD)
 
     @property
     def clock(self) -> int:
@@ -111,9 +117,7 @@ class CompiledRuns:
         width = self._kernels.WIDTH
         pairs = ((self._vectors, self._final_vectors), (self._fields, self._final_fields))
         blocks = self._alive.size
-        now, then = zip(
-            *((_from_lanes(a, blocks, width), _from_lanes(b, blocks, width)) for a, b in pairs), strict=True
-        )
+        now, then = zip(*((_from_lanes(a, blocks, width), _from_lanes(b, blocks, width)) for a, b in pairs), strict=True)
         vectors, fields = (np.where(alive, a[: self._count], b[: self._count]) for a, b in zip(now, then, strict=True))
         return RawState(vectors, fields)
 
@@ -192,4 +196,8 @@ def _from_lanes(flat: Array, blocks: int, width: int) -> Array:
     return flat.reshape(blocks, -1, width).transpose(0, 2, 1).reshape(blocks * width, -1)
 
 
-_CODES = {"GradientDescent": 0, "WeightNorm": 1, "RPGD": 2}
+def _code(method: Method) -> int:
+    from .._kernels import least_squares as kernels
+
+    codes = {GradientDescent: kernels.GRADIENT_DESCENT, WeightNorm: kernels.WEIGHT_NORM, RPGD: kernels.RPGD}
+    return int(codes[type(method)])

@@ -14,6 +14,7 @@ from .watch import Watch, gradient_vanishes
 
 SLICE = 2**15  # steps of one call, at most …
 WORK = 2**28  # … and numbers it may update: a fraction of a second, so that an interruption is heard
+ASKED = 64  # steps for which a callable is asked ahead: it may know few more than the run will make
 GROWTH = 1e30  # a loss this many times its start (or half ‖y‖²) will not come back
 
 
@@ -40,13 +41,20 @@ def drive(
     status = np.full(runs.alive.size, Status.MAX_STEPS.code, dtype=np.int8)
     watching = tolerance > 0
     longest = max(1, min(SLICE, WORK // runs.size))
-    if watching and runs.has_zero_scale:
-        _retire(runs, gradient_vanishes(runs), status)
+    if any(schedule.function is not None for schedule in runs.method.schedules):
+        longest = min(longest, ASKED)
+    if watching and runs.has_zero_scale:  # only a run at scale zero can be stuck from the start
+        _retire(runs, gradient_vanishes(runs) & (runs.position().scale == 0.0), status)
     if recorder is not None and not runs.alive[0] and runs.clock % recorder.every == 0:
         recorder.add(_start_record(runs))
     while runs.alive.any() and runs.clock < end and not cancelled():
         look = watch.next_look(runs.clock)
-        records = runs.advance(min(longest, look - runs.clock, end - runs.clock), recorder.every if recorder else 0)
+        until = look
+        if watching and runs.clock == look - 1:
+            watch.glance(runs)
+        elif watching:
+            until = look - 1
+        records = runs.advance(min(longest, until - runs.clock, end - runs.clock), recorder.every if recorder else 0)
         if recorder is not None:
             recorder.add(records)
         if watching and runs.clock == look and runs.alive.any():

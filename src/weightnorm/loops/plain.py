@@ -46,7 +46,8 @@ class PlainRuns:
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, clock, dtype=np.int64)
         self._moment: tuple[State, int] = (state, clock)  # replaced as one, so an interruption finds them consistent
-        self.loss = method.evaluate(problem, state).loss
+        self.loss = np.full(count, np.nan)
+        self.advance(0)
 
     @property
     def clock(self) -> int:
@@ -109,10 +110,8 @@ class PlainRuns:
         norm = np.linalg.norm(state.vector, axis=1)
         with np.errstate(invalid="ignore"):
             unit = np.where(norm[:, None] > 0, state.vector / np.where(norm > 0, norm, 1.0)[:, None], 0.0)
-        if self._perp_units is None:
-            perp = np.full(norm.shape, np.nan)
-        else:
-            perp = np.einsum("ij,ij->i", unit, self._perp_units)
+        units = self._perp_units
+        perp = np.full(norm.shape, np.nan) if units is None else np.einsum("ij,ij->i", unit, units)
         if not self.method.has_scale:
             return Position(unit, norm, np.ones_like(norm), perp)
         return Position(unit, state.scale, norm, perp)

@@ -21,19 +21,28 @@ class Watch:
 
     last: Position | None = None
     last_clock: int = 0
+    before: Position | None = None
+    cycling: bool = False
 
     @staticmethod
     def next_look(clock: int) -> int:
         """The step number of the next look."""
         return max(FIRST_LOOK, 1 << clock.bit_length())
 
+    def glance(self, runs: Runs) -> None:
+        """Remember where the runs are one step before a look: a cycle comes back, but it moves."""
+        self.before = runs.position()
+
     def look(self, runs: Runs) -> NDArray[np.bool_]:
-        """Which runs stand still: their gradient vanishes, or nothing has moved since the last look."""
+        """Which runs stand still: their gradient vanishes, or nothing has moved since the last look nor in the last step."""
         now = runs.position()
         still = gradient_vanishes(runs)
-        if self.last is not None and _settled(runs, self.last_clock):
-            still |= _same(self.last, now)
-        self.last, self.last_clock = now, runs.clock
+        if self.last is not None and self.before is not None and _settled(runs, self.last_clock):
+            back = _same(self.last, now)
+            rests = back & _same(self.before, now)
+            self.cycling = bool(back[0] and not rests[0])
+            still |= rests
+        self.last, self.last_clock, self.before = now, runs.clock, None
         return still
 
 
@@ -49,7 +58,7 @@ def gradient_vanishes(runs: Runs) -> NDArray[np.bool_]:
         _, at_zero = runs.problem.value_and_gradient(np.zeros_like(position.unit[:1]))
         size = np.linalg.norm(gradient, axis=1)
         terms = np.linalg.norm(at_zero) + np.linalg.norm(gradient - at_zero, axis=1)
-        flat = size <= FLAT * terms
+        flat = (size <= FLAT * terms) & np.isfinite(terms)
         if not runs.method.has_scale:
             return np.asarray(flat)
         along = np.abs(np.einsum("ij,ij->i", position.unit, gradient))

@@ -74,5 +74,5 @@ class RPGD:
         v = state.vector - vector_step[:, None] * evaluation.vector_gradient
         norm = np.linalg.norm(v, axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            w = np.where(norm[:, None] == 0.0, state.vector, v / norm[:, None])
+            w = np.where(norm[:, None] == 0.0, state.vector, v / np.where(np.isfinite(norm), norm, np.nan)[:, None])
         return State(w, state.scale - scale_step * evaluation.scale_gradient)

@@ -52,6 +52,8 @@ class WeightNorm:
         as_schedule("scale_step", self.scale_step)
         _validate.choice("blocks", self.blocks, ("all", "columns"))
         _validate.real("initial_norm", self.initial_norm, minimum=0.0, strict=True)
+        if not 1e-100 <= self.initial_norm <= 1e100:
+            raise ValueError(f"initial_norm must be between 1e-100 and 1e100, got {self.initial_norm:g}")
 
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:
@@ -69,7 +71,7 @@ class WeightNorm:
     def evaluate(self, problem: Problem, state: State) -> Evaluation:
         """Loss, ∇_w = (g/‖w‖)(G − ⟨ŵ, G⟩ŵ) and ∇_g = ⟨ŵ, G⟩."""
         norm = np.linalg.norm(state.vector, axis=1)
-        unit = state.vector / norm[:, None]
+        unit = state.vector / np.where(np.isfinite(norm), norm, np.nan)[:, None]  # an overflowed norm is a diverged run
         loss, gradient = problem.value_and_gradient(state.scale[:, None] * unit)
         along = row_dot(unit, gradient)
         return Evaluation(loss, (state.scale / norm)[:, None] * (gradient - along[:, None] * unit), along)

@@ -1,8 +1,9 @@
 """The thin singular value decomposition A = U S Vᵀ that every reduced run stands on.
 
-Dense A: Householder QR of the long side, then the SVD of the small triangular factor. The reflectors are kept as
-they are, and V is applied, never formed: the memory is one copy of A. Sparse A and operators: a sequential TSQR over
-blocks of features that keeps only R; V is then applied as Aᵀ U S⁻¹, so no dense m × d array ever exists.
+Dense A: Householder QR of the long side, then the SVD of the small triangular factor. For a wide A the reflectors are kept
+as they are, and V is applied, never formed: the memory is one copy of A. Sparse A and operators: a sequential TSQR over
+blocks of the long side that keeps only R; the long factor is then applied as Aᵀ U S⁻¹ (or A V S⁻¹ for a tall A), so that no
+dense copy of A ever exists.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,13 +20,76 @@ from .._validate import Matrix, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 SMALL = 2**16  # a V with no more entries than this is formed after all: products with it cost least
-NUM_PASSES = 8  # an operator is read in this many blocks of rows and of columns: an eighth of a dense copy each
+NUM_PASSES = 8  # sparse matrices and operators are read in this many blocks: about an eighth of a dense copy each
+LARGEST = 1e140  # entries beyond this, or nonzero maxima below its inverse, overflow or vanish when squared
 
 
-class _RightFactor(Protocol):
-    """How V, or its transpose, is applied to a vector."""
+class Orthonormal(Protocol):
+    """Orthonormal columns, known by what they do to a vector."""
 
-    def __call__(self, vector: Vector) -> Vector: ...
+    def apply(self, coordinates: Vector) -> Vector:
+        """The combination of the columns with these coordinates."""
+
+    def transposed(self, vector: Vector) -> Vector:
+        """The inner product of every column with a vector."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explicit:
+    """Columns that are stored."""
+
+    columns: Matrix
+
+    def apply(self, coordinates: Vector) -> Vector:
+        """The combination of the columns with these coordinates."""
+        return np.asarray(self.columns @ coordinates)
+
+    def transposed(self, vector: Vector) -> Vector:
+        """The inner product of every column with a vector."""
+        return np.asarray(self.columns.T @ vector)
+
+
+@dataclass(frozen=True, eq=False)
+class Householder:
+    """The columns Q W, with Q as LAPACK's reflectors and a small orthogonal W (given as Wᵀ)."""
+
+    reflectors: Matrix
+    tau: Vector
+    small: Matrix
+
+    def apply(self, coordinates: Vector) -> Vector:
+        """The combination of the columns with these coordinates."""
+        padded = np.zeros(self.reflectors.shape[0])
+        padded[: self.tau.size] = self.small.T @ coordinates
+        return self._multiply(padded, "N")
+
+    def transposed(self, vector: Vector) -> Vector:
+        """The inner product of every column with a vector."""
+        return np.asarray(self.small @ self._multiply(vector, "T")[: self.tau.size])
+
+    def _multiply(self, vector: Vector, trans: str) -> Vector:
+        from scipy.linalg import lapack
+
+        # The smallest workspace makes LAPACK apply the reflectors one by one: for one column six times faster.
+        product, _, info = lapack.dormqr("L", trans, self.reflectors, self.tau, vector[:, None], 1)
+        _require_success("dormqr", info)
+        return np.asarray(product[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class Implicit:
+    """The columns B W for an operator B and a small W that makes them orthonormal."""
+
+    operator: Any
+    weights: Matrix
+
+    def apply(self, coordinates: Vector) -> Vector:
+        """The combination of the columns with these coordinates."""
+        return np.asarray(self.operator @ (self.weights @ coordinates))
+
+    def transposed(self, vector: Vector) -> Vector:
+        """The inner product of every column with a vector."""
+        return np.asarray(self.weights.T @ (self.operator.T @ vector))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +99,17 @@ class Factorisation:
     Attributes
     ----------
     singular_values : (rank,) array
-    left : (m, rank) array
-        U, the left singular vectors.
+    left, right : Orthonormal
+        U and V.
     orthogonality : float
         An estimate of ‖VᵀV − I‖: a few ulp where V comes from reflectors, times the condition number where it is
-        recovered as Aᵀ U S⁻¹.
+        recovered as Aᵀ U S⁻¹. Runs on a sparse A or an operator are accurate to about this.
     """
 
     singular_values: Vector
-    left: Matrix
+    left: Orthonormal
+    right: Orthonormal
     orthogonality: float
-    _apply: _RightFactor
-    _apply_transposed: _RightFactor
 
     @property
     def rank(self) -> int:
@@ -56,11 +118,11 @@ class Factorisation:
 
     def lift(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """V z for z of shape (rank,) or, row by row, (n, rank)."""
-        return _on_rows(self._apply, coordinates)
+        return _on_rows(self.right.apply, coordinates)
 
     def coordinates(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Vᵀ x for x of shape (d,) or, row by row, (n, d)."""
-        return _on_rows(self._apply_transposed, x)
+        return _on_rows(self.right.transposed, x)
 
     def split(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Row-space coordinates z = Vᵀx and the rest x⊥ = x − V z, projected twice so that x⊥ is clean."""
@@ -70,25 +132,32 @@ class Factorisation:
         return z + correction, rest - self.lift(correction)
 
 
-def _on_rows(apply: _RightFactor, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _on_rows(function: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Row by row: a product with many columns at once would round each by how many there are."""
     if rows.ndim == 1:
-        return apply(rows)
-    return np.array([apply(row) for row in rows])
+        return np.asarray(function(rows))
+    return np.array([function(row) for row in rows])
 
 
 def factorise(A: Any) -> Factorisation:
     """Factorise a dense array, a scipy.sparse matrix or a LinearOperator."""
     if isinstance(A, np.ndarray):
+        _require_squares(A)
         factors = _factorise_wide(A) if A.shape[0] <= A.shape[1] else _factorise_tall(A)
     else:
+        if hasattr(A, "data"):
+            _require_squares(A.data)
         factors = _factorise_blocks(A)
     if factors.rank * A.shape[1] > SMALL:
         return factors
-    V = np.array([factors.lift(axis) for axis in np.eye(factors.rank)]).reshape(factors.rank, A.shape[1])
-    return replace(
-        factors, _apply=partial(np.matmul, np.ascontiguousarray(V.T)), _apply_transposed=partial(np.matmul, V)
-    )
+    rows = [factors.lift(axis) for axis in np.eye(factors.rank)]
+    return replace(factors, right=Explicit(np.array(rows).reshape(factors.rank, A.shape[1]).T.copy()))
+
+
+def _require_squares(values: Matrix) -> None:
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
+        raise ValueError(f"A has a largest entry of {largest:.3g}, whose square over- or underflows; rescale A and y")
 
 
 def _small_svd(square: Matrix, shape: tuple[int, int]) -> tuple[Matrix, Vector, Matrix]:
@@ -101,69 +170,49 @@ def _small_svd(square: Matrix, shape: tuple[int, int]) -> tuple[Matrix, Vector, 
 def _factorise_wide(A: Matrix) -> Factorisation:
     from scipy.linalg import lapack
 
-    num_rows = A.shape[0]
     workspace = int(lapack.dgeqrf_lwork(*A.T.shape)[0])
     reflectors, tau, _, info = lapack.dgeqrf(A.T, lwork=workspace)  # the one copy of A
     _require_success("dgeqrf", info)
-    left, singular, right = _small_svd(np.triu(reflectors[:num_rows]).T, A.shape)
-
-    def multiply(vector: Vector, trans: str) -> Vector:
-        # The smallest workspace makes LAPACK apply the reflectors one by one: for one column six times faster.
-        product, _, status = lapack.dormqr("L", trans, reflectors, tau, vector[:, None], 1)
-        _require_success("dormqr", status)
-        return np.asarray(product[:, 0])
-
-    def apply(vector: Vector) -> Vector:
-        padded = np.zeros(A.shape[1])
-        padded[:num_rows] = right.T @ vector
-        return multiply(padded, "N")
-
-    def apply_transposed(vector: Vector) -> Vector:
-        return np.asarray(right @ multiply(vector, "T")[:num_rows])
-
-    return Factorisation(singular, left, 8 * EPS, apply, apply_transposed)
+    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[0]]).T, A.shape)
+    return Factorisation(singular, Explicit(left), Householder(reflectors, tau, right), 8 * EPS)
 
 
 def _factorise_tall(A: Matrix) -> Factorisation:
     Q, R = np.linalg.qr(A)
     left, singular, right = _small_svd(R, A.shape)
-    return Factorisation(singular, Q @ left, 8 * EPS, partial(np.matmul, right.T), partial(np.matmul, right))
+    return Factorisation(singular, Explicit(Q @ left), Explicit(right.T), 8 * EPS)
 
 
 def _factorise_blocks(A: Any) -> Factorisation:
-    m, d = A.shape
-    R = np.zeros((0, m))
-    for block in _feature_blocks(A):
+    """TSQR of the long side: with B = A or Aᵀ wide, Bᵀ = Q R and R alone is kept."""
+    tall = A.shape[0] > A.shape[1]
+    wide = A.T if tall else A
+    R = np.zeros((0, wide.shape[0]))
+    for block in _blocks(wide):
         R = np.asarray(np.linalg.qr(np.vstack([R, block]), mode="r"))
-    left, singular, _ = _small_svd(R.T, A.shape)
-    if not singular.size:
-        return Factorisation(singular, left, 0.0, lambda vector: np.zeros(d), lambda vector: np.zeros(0))
-    weighted = left / singular  # V = Aᵀ U S⁻¹
-    return Factorisation(
-        singular,
-        left,
-        8 * EPS * float(singular[0] / singular[-1]),
-        lambda vector: np.asarray(A.T @ (weighted @ vector)),
-        lambda vector: np.asarray(weighted.T @ (A @ vector)),
-    )
+    short, singular, _ = _small_svd(R.T, A.shape)
+    long = Implicit(wide.T, short / singular) if singular.size else Explicit(np.zeros((wide.shape[1], 0)))
+    quality = 8 * EPS * float(singular[0] / singular[-1]) if singular.size else 0.0
+    left, right = (long, Explicit(short)) if tall else (Explicit(short), long)
+    return Factorisation(singular, left, right, quality)
 
 
-def _feature_blocks(A: Any) -> Iterator[Matrix]:
-    """Dense blocks (features, m) of Aᵀ, each about an eighth of it or 4 m features, whichever is more."""
-    m, d = A.shape
-    size = max(4 * m, math.ceil(d / NUM_PASSES))
+def _blocks(wide: Any) -> Iterator[Matrix]:
+    """Dense blocks (columns, m) of the transpose of a wide matrix, each about an eighth of it or m columns."""
+    m, d = wide.shape
+    size = max(m, math.ceil(d / NUM_PASSES))
     starts = range(0, d, size)
-    if hasattr(A, "tocsc"):
-        by_feature = A.tocsc()
+    if hasattr(wide, "tocsc"):
+        by_column = wide.tocsc()
         for start in starts:
-            yield by_feature[:, start : start + size].toarray().T
+            yield by_column[:, start : start + size].toarray().T
         return
     rows = max(1, m // NUM_PASSES)
     identity = np.eye(m)
     for start in starts:  # one pass of m adjoint products per block; d forward products would cost far more
         block = np.empty((min(size, d - start), m))
         for row in range(0, m, rows):
-            block[:, row : row + rows] = A.rmatmat(identity[:, row : row + rows])[start : start + size]
+            block[:, row : row + rows] = wide.rmatmat(identity[:, row : row + rows])[start : start + size]
         yield block
 
 

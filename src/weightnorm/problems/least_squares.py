@@ -79,7 +79,7 @@ class LeastSquares:
     def target(self) -> Vector:
         """The minimum-norm solution in row-space coordinates, Uᵀy / S."""
         factors = self.factorisation
-        return np.asarray(factors.left.T @ self.y) / factors.singular_values
+        return factors.left.transposed(self.y) / factors.singular_values
 
     @cached_property
     def floor(self) -> float:
@@ -87,8 +87,8 @@ class LeastSquares:
         factors = self.factorisation
         if factors.rank == self.shape[0]:
             return 0.0
-        rest = self.y - factors.left @ (factors.left.T @ self.y)
-        rest -= factors.left @ (factors.left.T @ rest)
+        rest = self.y - factors.left.apply(factors.left.transposed(self.y))
+        rest -= factors.left.apply(factors.left.transposed(rest))
         size = float(np.linalg.norm(rest))
         return 0.0 if size <= 16 * EPS * float(np.linalg.norm(self.y)) else 0.5 * size**2
 
@@ -98,16 +98,19 @@ class LeastSquares:
         if self.is_factorised:
             singular = self.factorisation.singular_values
             return float(singular[0] ** 2) if singular.size else 0.0
-        if min(self.shape) < 3:
-            return float(factorise(self.A).singular_values[0] ** 2)
-        from scipy.sparse.linalg import svds
+        from scipy.sparse.linalg import ArpackError, svds
 
-        return float(svds(self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0))[0] ** 2)
+        try:
+            singular = svds(self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0))
+        except (ArpackError, ValueError):  # a zero A, or one too small for Lanczos
+            singular = factorise(self.A).singular_values
+        return float(singular[0] ** 2) if singular.size else 0.0
 
     def min_norm_solution(self, *, iterative: bool = False) -> Vector:
         """The least-squares solution of smallest norm, x*.
 
-        By the factorisation; with `iterative=True` by LSQR instead, for an A too large to factorise.
+        By the factorisation; with `iterative=True` by LSQR instead, for an A too large to factorise (NaN where LSQR runs out
+        of iterations).
         """
         if not iterative:
             return self.factorisation.lift(self.target)
@@ -128,7 +131,9 @@ class LeastSquares:
         from scipy.sparse.linalg import lsqr
 
         limit = 20 * max(self.shape)
-        return np.asarray(lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)[0])
+        answer = lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)
+        ran_out = answer[1] == 7
+        return np.full(self.shape[1], np.nan) if ran_out else np.asarray(answer[0])
 
 
 def _as_matrix(A: Any) -> Any:

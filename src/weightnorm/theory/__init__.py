@@ -1,0 +1,133 @@
+"""The theory, executable: one function per claim, each in its exact form.
+
+A function returns a small object with the value, the assumptions it checked (`.assumptions`, `.applies`, `.failing`) and
+where the paper states it (`.paper`); a few plain formulas return arrays. `index.CLAIMS` lists every claim with its function,
+what the paper prints and what is true; `weightnorm verify` checks each one against simulation.
+
+Nothing here imports methods, runs or flows: a prediction must not contain what it predicts. The one exception in name only
+is `plan`, which turns these bounds into methods that run; it lives in `weightnorm.planning`.
+"""
+
+from typing import Any
+
+from .adaptive import adaptive_lambda_rpgd, adaptive_lambda_sign, adaptive_lambda_wn
+from .discrete import (
+    escape,
+    invariant_drift,
+    loss_gap,
+    orthogonal_gstar,
+    perp_bound,
+    perp_contraction,
+    rpgd_step,
+    scale_gap,
+    scale_increases,
+    scale_norm_recursion,
+    scale_step,
+    step_identities,
+    wn_step,
+)
+from .dynamics import flow_field, flow_outcome, flow_step_sizes, gradients, invariant, perp_factor, stationary_point
+from .finite_step import FiniteStepLimit, finite_step_limit
+from .fixed_scale import fixed_scale_limit, restart_limit, sphere_ball
+from .limits import (
+    Comparison,
+    Limit,
+    distance_map,
+    example_2d,
+    flow_limit,
+    flow_limit_as_printed,
+    gd_limit,
+    limit_scale,
+    limit_square,
+    perp_of_limit,
+    wn_beats_gd,
+)
+from .rates import convergence_time, loss_envelope, loss_rate_bounds
+from .statement import Assumption, Bounds, Statement, Value
+from .step_sizes import (
+    TwoPhase,
+    general_matrix,
+    general_matrix_any,
+    general_matrix_random,
+    general_matrix_steps,
+    two_phase_a,
+    two_phase_a_order,
+    two_phase_a_printed_second,
+    two_phase_b,
+    two_phase_b_bounds,
+    two_phase_b_gain,
+    two_phase_b_order,
+)
+
+__all__ = [
+    "Assumption",
+    "Bounds",
+    "Comparison",
+    "FiniteStepLimit",
+    "Limit",
+    "Statement",
+    "TwoPhase",
+    "Value",
+    "adaptive_lambda_rpgd",
+    "adaptive_lambda_sign",
+    "adaptive_lambda_wn",
+    "convergence_time",
+    "distance_map",
+    "escape",
+    "example_2d",
+    "finite_step_limit",
+    "fixed_scale_limit",
+    "flow_field",
+    "flow_limit",
+    "flow_limit_as_printed",
+    "flow_outcome",
+    "flow_step_sizes",
+    "gd_limit",
+    "general_matrix",
+    "general_matrix_any",
+    "general_matrix_random",
+    "general_matrix_steps",
+    "gradients",
+    "invariant",
+    "invariant_drift",
+    "limit_scale",
+    "limit_square",
+    "loss_envelope",
+    "loss_gap",
+    "loss_rate_bounds",
+    "orthogonal_gstar",
+    "perp_bound",
+    "perp_contraction",
+    "perp_factor",
+    "perp_of_limit",
+    "restart_limit",
+    "rpgd_step",
+    "scale_gap",
+    "scale_increases",
+    "scale_norm_recursion",
+    "scale_step",
+    "sphere_ball",
+    "stationary_point",
+    "step_identities",
+    "two_phase_a",
+    "two_phase_a_order",
+    "two_phase_a_printed_second",
+    "two_phase_b",
+    "two_phase_b_bounds",
+    "two_phase_b_gain",
+    "two_phase_b_order",
+    "wn_beats_gd",
+    "wn_step",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plan":
+        from importlib import import_module
+
+        return import_module("weightnorm.planning").plan
+    raise AttributeError(f"module 'weightnorm.theory' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "plan"])

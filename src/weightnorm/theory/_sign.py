@@ -1,0 +1,60 @@
+"""The sign of the WN flow's limiting scale: closed form where there is one, else a short private integration."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .setup import Setup
+from .statement import Assumption, assume
+
+Array = NDArray[np.float64]
+
+CLEAR = 1e-9  # a loss this much under ½‖y‖², relatively, can never return to it
+
+
+def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
+    """sign(g∞), and the assumption that the start does not flow into S."""
+    off = assume("the start is not on the stable set of S", True)
+    on = assume("the start is not on the stable set of S", False)
+    if setup.g0 == 0.0:
+        return (float(np.sign(setup.pull)), off) if setup.pull != 0.0 else (1.0, on)
+    own = float(np.sign(setup.g0))
+    with np.errstate(divide="ignore"):
+        log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
+    aligned = setup.g0 * setup.pull > 0
+    if log_f0 > 0 or setup.start_loss < setup.zero_loss or (setup.orthogonal and aligned):
+        return own, off
+    if np.count_nonzero(setup.target * setup.lam) == 1 and setup.lam.size == 1:  # m = 1
+        if log_f0 == 0.0 and not aligned:
+            return own, on
+        return float(np.sign(setup.pull)), off
+    return _integrated_sign(setup, c), off
+
+
+def _integrated_sign(setup: Setup, c: float) -> float:
+    """Integrate (g, z) until the loss is clearly under ½‖y‖²: from there g cannot cross zero any more."""
+    from scipy.integrate import solve_ivp
+
+    lam, xi = setup.lam, setup.target
+
+    def field(t: float, state: Array) -> Array:
+        g, z = state[0], state[1:]
+        pull = lam * (g * z - xi)
+        along = z @ pull
+        return np.concatenate([[-c * along], -g * (pull - along * z)])
+
+    def clear(t: float, state: Array) -> float:
+        error = state[0] * state[1:] - xi
+        return float(0.5 * (lam * error) @ error - (1.0 - CLEAR) * setup.zero_loss)
+
+    clear.terminal = True  # type: ignore[attr-defined]
+    clear.direction = -1  # type: ignore[attr-defined]
+    start = np.concatenate([[setup.g0], setup.z0])
+    horizon = 1.0
+    while True:
+        solution = solve_ivp(field, (0.0, horizon), start, method="LSODA", events=clear, rtol=1e-10, atol=1e-13)
+        start = solution.y[:, -1]
+        if solution.t_events[0].size or horizon > 1e15:
+            return float(np.sign(start[0]))
+        horizon *= 4.0

@@ -1,0 +1,125 @@
+"""The flow at a fixed scale, c = 0, and the restart from where it ends (Theorem 2.5, part II; section 3's equivalence)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._validate import Vector
+from .limits import Limit
+from .setup import Setup, require_target, set_up
+from .statement import Value, assume
+
+
+def _ridge_direction(setup: Setup) -> Vector:
+    """The unit w̃ = (ĉ⁻¹ I + |g0| AᵀA)⁻¹ Aᵀy with ĉ > 0, for 0 < |g0| < g*: ‖w̃‖ grows with ĉ from 0 to g*/|g0|."""
+    from scipy.optimize import brentq
+
+    g, pull = abs(setup.g0), setup.lam * setup.target
+
+    def excess(log_shift: float) -> float:
+        return float(np.log(np.linalg.norm(pull / (np.exp(log_shift) + g * setup.lam))))
+
+    high = np.log(np.linalg.norm(pull)) + 1.0
+    low = high - 1.0
+    while excess(low) <= 0:
+        low -= 4.0
+        if low < -700:  # |g0| = g* to rounding
+            break
+    shift = np.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15)) if excess(low) > 0 else 0.0
+    w = pull / (shift + g * setup.lam)
+    return np.asarray(w / np.linalg.norm(w))
+
+
+def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
+    """Where the flow with c = 0 ends: g0·w̃, in the row space, for 0 < |g0| ≤ g*.
+
+    w̃ is the unit vector (ĉ⁻¹ I + g0 AᵀA)⁻¹ Aᵀy with ĉ > 0, a ridge solution whose strength is set by ‖w̃‖ = 1; for
+    orthogonal A it is w*. A negative g0 ends at the opposite w̃ and the same weights. For orthogonal A and |g0| > g* the
+    end is x* + √(g0² − g*²)·w0⊥/‖w0⊥‖; for general A and |g0| > g* only the row-space part x* is determined this way.
+
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> limit = wn.theory.fixed_scale_limit(problem, scale=1.0, direction=w0)
+    >>> limit.perp_norm, round(limit.norm, 12)
+    (0.0, 1.0)
+    """
+    setup = set_up(problem, scale, direction)
+    require_target(setup)
+    size = abs(setup.g0)
+    if size == 0.0:
+        raise ValueError("scale is 0: at a fixed zero scale nothing moves")
+    if size <= setup.gstar:
+        inside, perp = size * _ridge_direction(setup), 0.0
+    else:
+        inside, perp = setup.target, float(np.sqrt(size**2 - setup.gstar**2)) * float(np.sign(setup.g0))
+    opposed = setup.q0 == 0.0 and float(setup.z0 @ (setup.g0 * inside)) <= -(size**2) * (1 - 1e-14)
+    return Limit(
+        weights=setup.lift(inside, perp),
+        scale=setup.g0,
+        norm=size,
+        perp_norm=abs(perp),
+        distance=float(np.hypot(np.linalg.norm(inside - setup.target), perp)),
+        assumptions=(
+            assume("0 < |g0| ≤ g*, or w0⊥ ≠ 0", size <= setup.gstar or setup.q0 > 0),
+            assume("|g0| ≤ g* or A is orthogonal", size <= setup.gstar or setup.orthogonal),
+            assume(
+                "w0 is not the opposite of the limit, and w0⊥ ≠ 0 or A is orthogonal",
+                not opposed and (setup.q0 > 0 or setup.orthogonal),
+            ),
+        ),
+        paper="Theorem 2.5, part II",
+    )
+
+
+def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
+    """Where c = 0 until nothing moves, then c > 0, ends: at (g*, w*), from g0 < 0 at (−g*, −w*); x* either way.
+
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> round(wn.theory.restart_limit(problem, scale=-1.0, direction=w0).scale, 12)
+    -3.0
+    """
+    setup = set_up(problem, scale, direction)
+    require_target(setup)
+    sign = np.sign(setup.g0)
+    return Limit(
+        weights=setup.lift(setup.target, 0.0),
+        scale=float(sign * setup.gstar),
+        norm=setup.gstar,
+        perp_norm=0.0,
+        distance=0.0,
+        assumptions=(
+            assume("0 < |g0| < g*", 0 < abs(setup.g0) < setup.gstar),
+            assume("w0⊥ ≠ 0", setup.q0 > 0),
+        ),
+        paper="Theorem 2.5, part II (restart)",
+    )
+
+
+def sphere_ball(problem: Any, scale: float) -> Value:
+    """Min ‖A g0 w − y‖² over the sphere ‖w‖ = 1 and over the ball ‖w‖ ≤ 1 (section 3).
+
+    For 0 < g0 ≤ g* the ball's minimiser is unique and lies on the sphere, so the two problems are the same. For g0 > g*
+    the ball's smallest minimiser x*/g0 is inside: the values agree (zero, for d > m) and the solutions do not.
+
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(condition_number=2.0, seed=0)
+    >>> wn.theory.sphere_ball(problem, 1.0).applies, wn.theory.sphere_ball(problem, 4.0).applies
+    (True, False)
+    """
+    setup = set_up(problem, scale, problem.A.T @ problem.y)
+    require_target(setup)
+    if not setup.g0 > 0:
+        raise ValueError(f"scale must be greater than 0, got {setup.g0:g}")
+    inside = _ridge_direction(setup) if setup.g0 < setup.gstar else setup.target / setup.g0
+    error = setup.g0 * inside - setup.target
+    value = {
+        "minimiser": setup.lift(inside, 0.0),
+        "norm": float(np.linalg.norm(inside)),
+        "value": float((setup.lam * error) @ error),
+    }
+    return Value(value, assumptions=(assume("0 < g0 ≤ g*", setup.g0 <= setup.gstar),), paper="section 3, general A")

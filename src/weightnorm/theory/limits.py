@@ -1,0 +1,256 @@
+"""Where the flows end, exactly (Theorem 2.5 and what it should say)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from .._validate import Vector
+from ._sign import limit_sign
+from .setup import Setup, require_target, set_up
+from .statement import Assumption, Statement, Value, assume
+
+Array = NDArray[np.float64]
+NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Limit(Statement):
+    """The end of a flow.
+
+    Attributes
+    ----------
+    weights : (d,) array
+    scale, norm, perp_norm : float
+        g∞, ‖x∞‖ and ‖x∞⊥‖.
+    distance : float
+        ‖x∞ − x*‖.
+    """
+
+    weights: Vector
+    scale: float
+    norm: float
+    perp_norm: float
+    distance: float
+
+
+def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
+    """|g∞| of the WN flow: G = g∞² is the root of G (1 − F0 e^{−G/c}) = g*², F0 = q0² e^{g0²/c}. Vectorised.
+
+    Parameters
+    ----------
+    g0, gstar, q0, ratio : numbers or arrays that broadcast
+        The start's scale, ‖x*‖ > 0, ‖w0⊥‖ in [0, 1], and c > 0.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import limit_scale
+    >>> float(limit_scale(g0=2.8, gstar=3.0, q0=0.6**0.5, ratio=1.0).round(4))
+    3.1331
+    """
+    g0, gstar, q0, c = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (g0, gstar, q0, ratio)))
+    if not (gstar > 0).all():
+        raise ValueError("gstar must be greater than 0: y = 0 is excluded")
+    if not (c > 0).all():
+        raise ValueError("ratio must be greater than 0; for c = 0 see fixed_scale_limit")
+    if not ((q0 >= 0) & (q0 <= 1 + 1e-12)).all():
+        raise ValueError("q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0")
+    with np.errstate(divide="ignore"):
+        return np.sqrt(limit_square(2.0 * np.log(q0) + g0**2 / c, gstar, c))
+
+
+def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
+    """The root G of G (1 − F0 e^{−G/c}) = g*², from log F0, which may be −inf; by Newton in a shrinking bracket.
+
+    >>> from weightnorm.theory import limit_square
+    >>> float(limit_square(float("-inf"), 3.0, 1.0))
+    9.0
+    """
+    log_f0, gstar, c = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (log_f0, gstar, ratio)))
+    target = gstar**2
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        low = np.maximum(target, c * log_f0)
+        high = target + c / np.e * np.exp(np.minimum(log_f0, 0.0)) + c * np.maximum(0.0, log_f0)
+        G = 0.5 * (low + high)
+        for _ in range(NEWTON_STEPS):  # f is increasing between the bounds
+            decay = np.exp(log_f0 - G / c)
+            f = -G * np.expm1(log_f0 - G / c) - target
+            low, high = np.where(f <= 0, G, low), np.where(f >= 0, G, high)
+            new = G - f / (1.0 - decay + (G / c) * decay)
+            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+            done = np.abs(new - G) <= 1e-15 * G
+            G = new
+            if done.all():
+                break
+    return np.asarray(G)
+
+
+def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
+    """‖x∞⊥‖ = |g∞| q0 exp((g0² − g∞²)/2c); not √(G − g*²), which cancels.
+
+    >>> from weightnorm.theory import limit_scale, perp_of_limit
+    >>> g = limit_scale(2.0, 3.0, 0.6**0.5, 1.0)
+    >>> float(perp_of_limit(2.0, g, 0.6**0.5, 1.0).round(4))
+    0.1878
+    """
+    g_limit = np.abs(np.asarray(g_limit, dtype=np.float64))
+    exponent = (np.asarray(g0, dtype=np.float64) ** 2 - g_limit**2) / (2.0 * np.asarray(ratio, dtype=np.float64))
+    return np.asarray(g_limit * q0 * np.exp(exponent))
+
+
+def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
+    return (assume("c > 0", c > 0), assume("y ≠ 0", setup.gstar > 0))
+
+
+def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
+    """Where the WN flow ends: x* + g∞ exp((g0² − g∞²)/2c) w0⊥, by a scalar root.
+
+    Theorem 2.5, part I, prints g* in place of g∞ (`flow_limit_as_printed`); that is its first term in a series that is
+    good for |g0| well under g* and absurd above it. The sign of g∞ has a closed form but for m ≥ 2 with F0 ≤ 1 and a
+    start no better than x = 0; there a private integration runs until the loss is under ½‖y‖², which settles it.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> limit = wn.theory.flow_limit(problem, scale=1.0, direction=w0, ratio=0.1)
+    >>> round(limit.norm, 6), limit.applies
+    (3.0, True)
+    """
+    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    setup = set_up(problem, scale, direction)
+    require_target(setup)
+    sign, settled = limit_sign(setup, c)
+    size = float(limit_scale(setup.g0, setup.gstar, setup.q0, c))
+    perp = float(perp_of_limit(setup.g0, size, setup.q0, c))
+    return Limit(
+        weights=setup.lift(setup.target, sign * perp),
+        scale=sign * size,
+        norm=float(np.hypot(setup.gstar, perp)),
+        perp_norm=perp,
+        distance=perp,
+        assumptions=(*_flow_assumptions(setup, c), settled),
+        paper="Theorem 2.5, part I (exact form)",
+    )
+
+
+def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
+    """The paper's formula, x* + g* exp((g0² − g*²)/2c) w0⊥, for comparison: it is wrong in general.
+
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> wn.theory.flow_limit_as_printed(problem, scale=4.0, direction=w0).norm > 50
+    True
+    """
+    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    setup = set_up(problem, scale, direction)
+    require_target(setup)
+    with np.errstate(over="ignore"):
+        perp = float(setup.gstar * setup.q0 * np.exp((setup.g0**2 - setup.gstar**2) / (2 * c)))
+        norm = float(np.hypot(setup.gstar, perp))
+    return Limit(
+        weights=setup.lift(setup.target, perp),
+        scale=norm,
+        norm=norm,
+        perp_norm=perp,
+        distance=perp,
+        assumptions=_flow_assumptions(setup, c),
+        paper="Theorem 2.5, part I (as printed)",
+    )
+
+
+def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
+    """Where gradient descent and the gradient flow end: x* + g0 w0⊥ (the paper prints g* w0⊥).
+
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> wn.theory.gd_limit(problem, scale=0.0, direction=w0).distance
+    0.0
+    """
+    setup = set_up(problem, scale, direction)
+    perp = setup.g0 * setup.q0
+    norm = float(np.hypot(setup.gstar, perp))
+    return Limit(
+        weights=setup.lift(setup.target, perp),
+        scale=norm,
+        norm=norm,
+        perp_norm=abs(perp),
+        distance=abs(perp),
+        paper="after Theorem 2.5",
+    )
+
+
+@dataclass(frozen=True)
+class Comparison(Statement):
+    """WN against gradient descent from the same start.
+
+    Attributes
+    ----------
+    direction_turns_in : bool
+        ‖w⊥‖ shrinks, that is |g∞| > |g0|: iff |g0|·‖w0∥‖ < g*.
+    closer : bool
+        ‖x⊥‖ ends smaller than gradient descent's: iff k(|g∞|) < k(|g0|), k(g) = g exp(−g²/2c).
+    threshold : float
+        g*/‖w0∥‖, the scale above which ‖w⊥‖ grows.
+    """
+
+    direction_turns_in: bool
+    closer: bool
+    threshold: float
+
+
+def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Comparison:
+    """When the WN flow ends closer to x* than gradient descent; the paper's g0² ≤ g*² decides neither way.
+
+    >>> from weightnorm.theory import wn_beats_gd
+    >>> [wn_beats_gd(g0, 3.0, 0.6**0.5, ratio=10.0).closer for g0 in (1.0, 2.6, 2.8, 4.7, 4.8)]
+    [False, False, True, True, False]
+    """
+    size = float(limit_scale(g0, gstar, q0, ratio))
+    parallel = float(np.sqrt(max(0.0, 1.0 - q0**2)))
+    wn, gd = perp_of_limit(g0, size, q0, ratio), abs(g0) * q0
+    return Comparison(
+        direction_turns_in=abs(g0) * parallel < gstar,
+        closer=bool(wn < gd),
+        threshold=gstar / parallel if parallel > 0 else np.inf,
+        assumptions=(assume("c > 0", ratio > 0), assume("w0⊥ ≠ 0", q0 > 0)),
+        paper="after Theorem 2.5 (exact form)",
+    )
+
+
+def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
+    """‖x∞ − x*‖ over a grid of start scales (rows) and ratios (columns): the phase diagram of the WN flow.
+
+    >>> import numpy as np
+    >>> from weightnorm.theory import distance_map
+    >>> distance_map(np.linspace(0, 4, 5), [0.1, 1.0], gstar=3.0, q0=0.7).shape
+    (5, 2)
+    """
+    g0, c = np.asarray(g0, dtype=np.float64)[:, None], np.asarray(ratio, dtype=np.float64)[None, :]
+    return perp_of_limit(g0, limit_scale(g0, gstar, q0, c), q0, c)
+
+
+def example_2d(g0: float, ratio: float = 1.0) -> Value:
+    """The paper's example A = [1, 0], y = 1, w0 = [0, 1]: the WN flow ends at [1, sign(g0)·√(G − 1)].
+
+    The paper prints [1, exp((g0² − 1)/2)]. The loss on S is ½ (printed 1), and the gradient flow ends at [1, g0].
+
+    >>> from weightnorm.theory import example_2d
+    >>> example_2d(2.0).value["wn"].round(3).tolist(), example_2d(2.0).value["printed"].round(2).tolist()
+    ([1.0, 1.807], [1.0, 4.48])
+    """
+    size = limit_scale(g0, 1.0, 1.0, ratio)
+    value = {
+        "wn": np.array([1.0, np.sign(g0) * float(perp_of_limit(g0, size, 1.0, ratio))]),
+        "gd": np.array([1.0, g0]),
+        "printed": np.array([1.0, np.exp((g0**2 - 1.0) / (2.0 * ratio))]),
+        "loss_on_s": 0.5,
+    }
+    return Value(value, assumptions=(assume("g0 ≠ 0", g0 != 0),), paper="a concrete example, section 2")

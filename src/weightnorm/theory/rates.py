@@ -1,0 +1,68 @@
+"""How fast the loss falls along the WN flow (Lemma 2.3, Theorem 2.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from .setup import require_target, set_up
+from .statement import Bounds, Value, assume
+
+
+def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
+    """−max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖², for a unit w and any sign of g (Lemma 2.3).
+
+    >>> import weightnorm as wn
+    >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    >>> wn.theory.loss_rate_bounds(problem, 2.0, [1.0, 0.0], ratio=1.0).upper
+    -1.0
+    """
+    c = _validate.real("ratio", ratio, minimum=0.0)
+    pull = problem.gradient(g * np.asarray(w, dtype=np.float64))
+    square = float(pull @ pull)
+    return Bounds(-max(g * g, c) * square, -min(g * g, c) * square, paper="Lemma 2.3")
+
+
+def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) -> Any:
+    """‖r_t‖²/‖r_0‖² ≤ exp(−2kt), k = λmin·min(C², c), while |g| ≥ C (Lemma 2.3 prints the rate without λmin and 2).
+
+    >>> from weightnorm.theory import loss_envelope
+    >>> float(loss_envelope(0.0, 1.0, 1.0, 0.5))
+    1.0
+    """
+    rate = smallest * min(scale_bound**2, ratio)
+    return np.exp(-2.0 * rate * np.asarray(time, dtype=np.float64))
+
+
+def convergence_time(problem: Any, scale: float, direction: Any, ratio: float, accuracy: float) -> Value:
+    """A time after which the loss of the WN flow is at most `accuracy` (Theorem 2.6, halved and extended).
+
+    log(f0/ε)/(2 λmin min(C², c)) with C² = max(c log F0, (‖y‖ − ‖r0‖)₊²/λmax): the first bound on g² comes from the
+    invariant (F0 = ‖w0⊥‖² e^{g0²/c}), the second from a loss that never grows. The value has `time`, and `printed` with the
+    paper's T0 (twice as long, and only for F0 > 1).
+
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> bound = wn.theory.convergence_time(problem, 3.0, w0, ratio=1.0, accuracy=1e-6)
+    >>> bound.applies, bound.value["time"] < bound.value["printed"]
+    (True, True)
+    """
+    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    target = _validate.real("accuracy", accuracy, minimum=0.0, strict=True)
+    setup = set_up(problem, scale, direction)
+    require_target(setup)
+    with np.errstate(divide="ignore"):
+        log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
+    reach = np.sqrt(2 * setup.zero_loss) - np.sqrt(2 * setup.start_loss)
+    square = max(c * log_f0, max(reach, 0.0) ** 2 / float(setup.lam.max()), 0.0)
+    smallest, needed = float(setup.lam.min()), max(0.0, float(np.log(max(setup.start_loss, 1e-300) / target)))
+
+    def time(bound: float) -> float:
+        return needed / (smallest * min(bound, c)) if bound > 0 else np.inf
+
+    value = {"time": time(square) / 2, "printed": time(c * log_f0), "scale_bound": float(np.sqrt(square))}
+    known = assume("F0 > 1, or the start is better than x = 0", square > 0)
+    return Value(value, assumptions=(assume("λmin > 0", smallest > 0), known), paper="Theorem 2.6")
