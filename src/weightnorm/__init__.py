@@ -22,6 +22,7 @@ from .run import run
 
 if TYPE_CHECKING:
     from . import theory as theory
+    from .certificate import verify as verify
     from .flows import Trajectory as Trajectory
     from .flows import flow as flow
     from .flows import gradient_flow as gradient_flow
@@ -33,6 +34,7 @@ _LAZY = {
     "flow": "flows:flow",
     "gradient_flow": "flows:gradient_flow",
     "Trajectory": "flows:Trajectory",
+    "verify": "certificate:verify",
 }
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "schedules",
     "sweep",
     "theory",
+    "verify",
 ]
 
 

@@ -1,16 +1,7 @@
-"""The continuous limits of training: the WN flow, and the gradient flow in closed form.
-
-In reduced coordinates (`rowspace.py`) with unit w = (z, p), e = λ(g z − ξ) and s = z·e, the WN flow is
-
-    ġ = −c s,   ż = −g (e − s z),   d(log p)/dt = g s.
-
-log p is integrated as a state of its own although the invariant log p + g²/2c would give it, so that the drift of the
-invariant measures the integration.
-"""
+"""The continuous limits of training: the WN flow, and the gradient flow in closed form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _validate
+from ._flow_ode import integrate
 from ._validate import Vector
 from .problems import LeastSquares
 from .result import Status
 from .rowspace import Frame, ReducedProblem, RowSpace
 
 Array = NDArray[np.float64]
-
-RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
-MAX_STEPS = 200_000
-STILL = 1e-12  # a state that moved less than this while time doubled does not move
-FLAT = 16 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +117,7 @@ def flow(
         state = np.concatenate([[g], start[:-1], [np.log(start[-1])]])
     pieces, begun, status, message = [], 0.0, Status.MAX_STEPS, ""
     for c in ratios:
-        times, states, status, message = _integrate(space.reduced, state, c, tolerance, end)
+        times, states, status, message = integrate(space.reduced, state, c, tolerance, end)
         pieces.append((times + begun, states, c))
         begun, state = pieces[-1][0][-1], states[-1]
     return _trajectory(space.reduced, frame, pieces, status, message)
@@ -162,107 +149,6 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     norm, perp = np.linalg.norm(x, axis=1), np.abs(x[:, -1])
     loss = reduced.value_and_gradient(x)[0]
     return Trajectory(t, norm, perp, loss, missing, Status.MAX_STEPS, "closed form", np.nan, x, frame)
-
-
-def _field(problem: ReducedProblem, c: float) -> tuple[Callable[..., Array], Callable[..., Array]]:
-    """The right-hand side in (g, z, log p) and its Jacobian."""
-    lam, xi = problem.curvatures, problem.target
-
-    def derivative(t: float, state: Array) -> Array:
-        g, z = state[0], state[1:-1]
-        e = lam * (g * z - xi)
-        s = z @ e
-        return np.concatenate([[-c * s], -g * (e - s * z), [g * s]])
-
-    def jacobian(t: float, state: Array) -> Array:
-        g, z = state[0], state[1:-1]
-        e = lam * (g * z - xi)
-        s = z @ e
-        s_g, s_z = z @ (lam * z), e + g * lam * z
-        J = np.zeros((state.size, state.size))
-        J[0, 0], J[0, 1:-1] = -c * s_g, -c * s_z
-        J[1:-1, 0] = -(e - s * z) - g * (lam * z - s_g * z)
-        J[1:-1, 1:-1] = g * np.outer(z, s_z) + np.diag(g * s - g * g * lam)
-        J[-1, 0], J[-1, 1:-1] = s + g * s_g, g * s_z
-        return J
-
-    return derivative, jacobian
-
-
-def _integrate(
-    problem: ReducedProblem, state: Array, c: float, tolerance: float, end: float
-) -> tuple[Array, Array, Status, str]:
-    """Step until the loss is small enough, nothing moves, or the time is up."""
-    from scipy.integrate import LSODA
-
-    derivative, jacobian = _field(problem, c)
-    in_row_space = not np.isfinite(state[-1])
-    working = np.where(np.isfinite(state), state, 0.0)  # a start in the row space has log p = −inf for ever
-
-    def loss(at: Array) -> float:
-        error = at[0] * at[1:-1] - problem.target
-        return float(problem.floor + 0.5 * (problem.curvatures * error) @ error)
-
-    times, states = [0.0], [working]
-    if loss(working) <= tolerance:
-        status, message = Status.CONVERGED, f"loss {loss(working):.6g} <= tolerance {tolerance:g} at the start"
-    elif _stuck(problem, working, c):
-        status, message = Status.STATIONARY, "the right-hand side is zero: a point where the flow does not move"
-    else:
-        solver = LSODA(derivative, 0.0, working, end, rtol=RELATIVE, atol=ABSOLUTE, jac=jacobian)
-        mark, marked_at = working, 0.0
-        while True:
-            trouble = solver.step()
-            if solver.status == "failed":
-                status, message = Status.MAX_STEPS, f"the integration stopped at time {solver.t:.6g}: {trouble}"
-                break
-            here = solver.y.copy()
-            if loss(here) <= tolerance:
-                when, here = _crossing(solver, times[-1], lambda at: loss(at) - tolerance)
-                times.append(when)
-                states.append(here)
-                status, message = Status.CONVERGED, f"loss {loss(here):.6g} <= tolerance {tolerance:g}"
-                break
-            times.append(solver.t)
-            states.append(here)
-            if solver.status == "finished":
-                status, message = Status.MAX_STEPS, f"the time is up; the loss is {loss(here):.6g}"
-                break
-            if solver.t >= 2.0 * marked_at:
-                size = np.maximum(1.0, np.abs(here))
-                if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all():
-                    status, message = Status.STATIONARY, f"nothing moves any more; the loss is {loss(here):.6g}"
-                    break
-                mark, marked_at = here, solver.t
-            if len(times) > MAX_STEPS:
-                status, message = Status.MAX_STEPS, f"{MAX_STEPS} steps of the integration were not enough"
-                break
-    table = np.array(states)
-    if in_row_space:
-        table[:, -1] = -np.inf
-    return np.array(times), table, status, message
-
-
-def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> tuple[float, Array]:
-    """The time and state at which `height` falls to zero within the solver's last step."""
-    from scipy.optimize import brentq
-
-    inside, after = solver.dense_output(), float(solver.t)
-    if not height(inside(before)) > 0 > height(inside(after)):
-        return after, solver.y.copy()
-    when = float(brentq(lambda t: height(inside(t)), before, after, xtol=1e-14 * after, rtol=1e-14))
-    return when, inside(when)
-
-
-def _stuck(problem: ReducedProblem, state: Array, c: float) -> bool:
-    """Whether the start is a rest point to rounding: S, or a solution, or (c = 0) a settled direction."""
-    g, z = state[0], state[1:-1]
-    e = problem.curvatures * (g * z - problem.target)
-    size = float(np.linalg.norm(e))
-    terms = float(np.linalg.norm(problem.curvatures * problem.target) + abs(g) * np.linalg.norm(problem.curvatures * z))
-    across = float(np.linalg.norm(g * (e - (z @ e) * z)))
-    along = c * abs(float(z @ e))
-    return size <= FLAT * terms or (across <= FLAT * abs(g) * size and along <= FLAT * c * size)
 
 
 def _trajectory(

@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from .bench import bench
+from .verify import verify
 
 app = typer.Typer(
     help="Training in scale × direction coordinates: run it exactly, predict it, explain it.",
@@ -31,6 +32,7 @@ def _options(
     """Training in scale × direction coordinates: run it exactly, predict it, explain it."""
 
 
+app.command()(verify)
 app.command()(bench)
 
 

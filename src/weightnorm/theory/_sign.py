@@ -38,14 +38,19 @@ def _integrated_sign(setup: Setup, c: float) -> float:
 
     lam, xi = setup.lam, setup.target
 
+    def unit(state: Array) -> Array:
+        """The row-space part of w/‖w‖, with w⊥ from the invariant: an error of ‖w‖ would grow like w⊥ does."""
+        perp = setup.q0 * np.exp((setup.g0**2 - state[0] ** 2) / (2.0 * c))
+        return np.asarray(state[1:] / np.sqrt(state[1:] @ state[1:] + perp**2))
+
     def field(t: float, state: Array) -> Array:
-        g, z = state[0], state[1:]
+        g, z = state[0], unit(state)
         pull = lam * (g * z - xi)
         along = z @ pull
         return np.concatenate([[-c * along], -g * (pull - along * z)])
 
     def clear(t: float, state: Array) -> float:
-        error = state[0] * state[1:] - xi
+        error = state[0] * unit(state) - xi
         return float(0.5 * (lam * error) @ error - (1.0 - CLEAR) * setup.zero_loss)
 
     clear.terminal = True  # type: ignore[attr-defined]

@@ -26,7 +26,8 @@ class FiniteStepLimit(Limit):
     drift : float
         The predicted change of I = log(‖w⊥‖/‖w‖) + g²/2c over the run, first order in the step.
     error : float
-        An estimate of |‖x‖ − prediction|, second order in the step: correction × step × largest rate along the flow.
+        An estimate of |‖x‖ − prediction|, second order in the step: what the drift's total variation would change, times the
+        step, times the largest rate along the flow.
     """
 
     drift: float
@@ -58,7 +59,7 @@ def finite_step_limit(
     setup = set_up(problem, scale, direction)
     require_target(setup)
     sign, settled = limit_sign(setup, c)
-    drift, rate = _integrated_drift(setup, c, eta, method)
+    drift, variation, rate = _integrated_drift(setup, c, eta, method)
     with np.errstate(divide="ignore"):
         log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
 
@@ -76,38 +77,45 @@ def finite_step_limit(
         perp_norm=perp,
         distance=perp,
         drift=drift,
-        error=abs(norm - end(log_f0)[2]) * stable,
+        error=abs(end(log_f0 + 2.0 * (drift + variation))[2] - norm) * stable,
         assumptions=(settled, assume("the step is well inside the stable range, η·max(g², c)·λmax < 1", stable < 1.0)),
         paper="beyond the paper",
     )
 
 
-def _integrated_drift(setup: Setup, c: float, eta: float, method: str) -> tuple[float, float]:
-    """D along the flow, and the largest rate max(g², c)·λmax on the way."""
+def _integrated_drift(setup: Setup, c: float, eta: float, method: str) -> tuple[float, float, float]:
+    """D along the flow, its total variation, and the largest rate max(g², c)·λmax on the way."""
     from scipy.integrate import solve_ivp
 
     lam, xi = setup.lam, setup.target
     sign = 1.0 if method == "rpgd" else -1.0
 
+    def unit(state: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """The row-space part of w/‖w‖ and the square of the rest, with w⊥ from the flow's invariant."""
+        perp2 = setup.q0**2 * np.exp((setup.g0**2 - state[0] ** 2) / c)
+        whole = state[1:-3] @ state[1:-3] + perp2
+        return state[1:-3] / np.sqrt(whole), float(perp2 / whole)
+
     def field(t: float, state: NDArray[np.float64]) -> NDArray[np.float64]:
-        g, z, square = state[0], state[1:-2], state[-2]
+        g, square = state[0], state[-3]
+        z, perp2 = unit(state)
         pull = lam * (g * z - xi)
         s = z @ pull
         across = pull - s * z
         # The part of Aᵀr across w has no component off the row space except that of −s·w⊥, whose square is s²‖w⊥‖².
-        size = across @ across + s * s * max(0.0, 1.0 - z @ z)
-        drift = 0.5 * eta * ((c + sign * g * g) * s * s - g * g * size)
-        if method == "wn":
-            drift += g * s * (1.0 / square - 1.0)
-        return np.concatenate([[-c * s], -g * across, [eta * g * g * size / square, drift]])
+        size = across @ across + s * s * perp2
+        along, across_part = 0.5 * eta * (c + sign * g * g) * s * s, 0.5 * eta * g * g * size
+        growth = g * s * (1.0 / square - 1.0) if method == "wn" else 0.0
+        drift, variation = along - across_part + growth, abs(along) + across_part + abs(growth)
+        return np.concatenate([[-c * s], -g * across, [eta * g * g * size / square, drift, variation]])
 
-    state = np.concatenate([[setup.g0], setup.z0, [1.0, 0.0]])
+    state = np.concatenate([[setup.g0], setup.z0, [1.0, 0.0, 0.0]])
     horizon, widest, begun = 1.0 / float(lam.max()), abs(setup.g0), setup.start_loss
     while True:
         solution = solve_ivp(field, (0.0, horizon), state, method="LSODA", rtol=1e-10, atol=1e-13)
         state = solution.y[:, -1]
         widest = max(widest, float(np.abs(solution.y[0]).max()))
-        error = state[0] * state[1:-2] - xi
+        error = state[0] * unit(state)[0] - xi
         if 0.5 * (lam * error) @ error <= TAIL * max(begun, setup.zero_loss) or horizon > 1e15:
-            return float(state[-1]), max(widest**2, c) * float(lam.max())
+            return float(state[-2]), float(state[-1]), max(widest**2, c) * float(lam.max())
         horizon *= 2.0

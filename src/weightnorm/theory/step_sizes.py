@@ -60,9 +60,10 @@ def two_phase_a(
     """
     perp = 0.99 * accuracy / (2.0 * gstar + accuracy)
     room = gstar**2 - g0**2
-    first = _whole((1.0 + gstar**2 / (rho * room)) * np.log(max(1.0 - parallel**2, 1e-300) / perp**2))
+    # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
+    first = max(1, _whole((1.0 + gstar**2 / (rho * room)) * np.log(max(1.0 - parallel**2, 1e-300) / perp**2)))
     growth = np.log((1.0 - rho) * gstar**2 / g0**2 + rho)
-    slow = g0**2 * growth / (max(first, 1) * (gstar**2 - (g0 * parallel) ** 2))
+    slow = g0**2 * growth / (first * (gstar**2 - (g0 * parallel) ** 2))
     second = _whole(np.log((1.0 / np.sqrt(1.0 - perp**2) - g0 / gstar) / np.sqrt(accuracy)) / second_step)
     conditions = (
         _between(g0, gstar),
@@ -95,8 +96,9 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
     (5, 1)
     """
     shrink = 1.0 - accuracy**2
-    first = _whole(np.log(1.0 / accuracy**2) / np.log(gstar**2 / g0**2))
-    second = _whole(np.log((1.0 - shrink * g0 / gstar) / accuracy**2) / -np.log(1.0 - shrink * second_step))
+    first = max(1, _whole(-2.0 * np.log(accuracy) / np.log(gstar**2 / g0**2)))
+    left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
+    second = _whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left))
     conditions = (
         _between(g0, gstar),
         assume("0 < ε < ½", 0 < accuracy < 0.5),

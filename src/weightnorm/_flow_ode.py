@@ -1,0 +1,152 @@
+"""The WN flow as an ordinary differential equation.
+
+In reduced coordinates (`rowspace.py`) with unit w = (z, p), e = λ(g z − ξ) and s = z·e, the WN flow is
+
+    ġ = −c s,   ż = −g (e − s z),   d(log p)/dt = g s.
+
+log p is integrated as a state of its own although the invariant log p + g²/2c would give it, so that the drift of the
+invariant measures the integration.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .result import Status
+from .rowspace import ReducedProblem
+
+Array = NDArray[np.float64]
+
+RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
+MAX_STEPS = 200_000
+NOTHING = -500.0  # log of a p so small that it is nothing
+STILL = 1e-12  # a state that moved less than this while time doubled does not move
+FLAT = 16 * float(np.finfo(np.float64).eps)
+
+
+def _field(problem: ReducedProblem, c: float) -> tuple[Callable[..., Array], Callable[..., Array]]:
+    """The right-hand side in (g, z, log p) and its Jacobian.
+
+    Everything depends on u = z/‖w‖, so that an error in ‖w‖ = √(z·z + p²) stays what it is; with z itself it would grow like
+    w⊥ does, by e^{(g0² − g²)/c}.
+    """
+    lam, xi = problem.curvatures, problem.target
+
+    def parts(state: Array) -> tuple[float, Array, float, float, Array, float]:
+        g, z, p2 = float(state[0]), state[1:-1], float(np.exp(2.0 * state[-1]))
+        square = float(z @ z) + p2
+        u = z / np.sqrt(square)
+        e = lam * (g * u - xi)
+        return g, u, square, p2, e, float(u @ e)
+
+    def derivative(t: float, state: Array) -> Array:
+        g, u, square, _, e, s = parts(state)
+        return np.concatenate([[-c * s], -g * (e - s * u), [g * s / np.sqrt(square)]])
+
+    def jacobian(t: float, state: Array) -> Array:
+        g, u, square, p2, e, s = parts(state)
+        n = np.sqrt(square)
+        s_g, s_u = float(u @ (lam * u)), e + g * lam * u
+        s_z, s_p = (s_u - u * (u @ s_u)) / n, -float(s_u @ u) * p2 / square
+        by_u = g * np.outer(u, s_u) + np.diag(g * s - g * g * lam)
+        J = np.zeros((state.size, state.size))
+        J[0, 0], J[0, 1:-1], J[0, -1] = -c * s_g, -c * s_z, -c * s_p
+        J[1:-1, 0] = -(e - s * u) - g * (lam * u - s_g * u)
+        J[1:-1, 1:-1] = (by_u - np.outer(by_u @ u, u)) / n
+        J[1:-1, -1] = -(by_u @ u) * p2 / square
+        J[-1, 0] = (s + g * s_g) / n
+        J[-1, 1:-1] = g * s_z / n - g * s * u / square
+        J[-1, -1] = g * s_p / n - g * s * p2 / (n * square)
+        return J
+
+    return derivative, jacobian
+
+
+def integrate(
+    problem: ReducedProblem, state: Array, c: float, tolerance: float, end: float
+) -> tuple[Array, Array, Status, str]:
+    """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit w), status, message."""
+    in_row_space = not np.isfinite(state[-1])
+    working = np.where(np.isfinite(state), state, NOTHING)  # a start in the row space has p = 0 for ever
+
+    def loss(at: Array) -> float:
+        error = at[0] * at[1:-1] / np.sqrt(at[1:-1] @ at[1:-1] + np.exp(2.0 * at[-1])) - problem.target
+        return float(problem.floor + 0.5 * (problem.curvatures * error) @ error)
+
+    times, states = [0.0], [working]
+    if loss(working) <= tolerance:
+        status, message = Status.CONVERGED, f"loss {loss(working):.6g} <= tolerance {tolerance:g} at the start"
+    elif _stuck(problem, working, c):
+        status, message = Status.STATIONARY, "the right-hand side is zero: a point where the flow does not move"
+    else:
+        status, message = _advance(_field(problem, c), loss, tolerance, end, times, states)
+    table = np.array(states)
+    log_norm = 0.5 * np.log(np.sum(table[:, 1:-1] ** 2, axis=1) + np.exp(2.0 * table[:, -1]))
+    table[:, 1:-1] *= np.exp(-log_norm)[:, None]
+    table[:, -1] = -np.inf if in_row_space else table[:, -1] - log_norm
+    return np.array(times), table, status, message
+
+
+def _advance(
+    field: tuple[Callable[..., Array], Callable[..., Array]],
+    loss: Callable[[Array], float],
+    tolerance: float,
+    end: float,
+    times: list[float],
+    states: list[Array],
+) -> tuple[Status, str]:
+    """Append steps by LSODA and, should it fail, by Radau from where it stopped."""
+    from scipy.integrate import LSODA, Radau
+
+    mark, marked_at = states[0], 0.0
+    for kind in (LSODA, Radau):
+        solver = kind(field[0], times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
+        while len(times) <= MAX_STEPS:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a failed step is a status, not a warning
+                solver.step()
+            if solver.status == "failed":
+                break
+            here, now = solver.y.copy(), float(solver.t)
+            if loss(here) <= tolerance:
+                now, here = _crossing(solver, times[-1], lambda at: loss(at) - tolerance)
+                times.append(now)
+                states.append(here)
+                return Status.CONVERGED, f"loss {loss(here):.6g} <= tolerance {tolerance:g}"
+            times.append(now)
+            states.append(here)
+            if solver.status == "finished":
+                return Status.MAX_STEPS, f"the time is up; the loss is {loss(here):.6g}"
+            if now >= 2.0 * marked_at:
+                size = np.maximum(1.0, np.abs(here))
+                if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all():
+                    return Status.STATIONARY, f"nothing moves any more; the loss is {loss(here):.6g}"
+                mark, marked_at = here, now
+    return Status.MAX_STEPS, f"the integration got no further than time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
+
+
+def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> tuple[float, Array]:
+    """The time and state at which `height` falls to zero within the solver's last step."""
+    from scipy.optimize import brentq
+
+    inside, after = solver.dense_output(), float(solver.t)
+    if not height(inside(before)) > 0 > height(inside(after)):
+        return after, solver.y.copy()
+    when = float(brentq(lambda t: height(inside(t)), before, after, xtol=1e-14 * after, rtol=1e-14))
+    return when, inside(when)
+
+
+def _stuck(problem: ReducedProblem, state: Array, c: float) -> bool:
+    """Whether the start is a rest point to rounding: S, or a solution, or (c = 0) a settled direction."""
+    g, z = state[0], state[1:-1]
+    e = problem.curvatures * (g * z - problem.target)
+    size = float(np.linalg.norm(e))
+    terms = float(np.linalg.norm(problem.curvatures * problem.target) + abs(g) * np.linalg.norm(problem.curvatures * z))
+    across = float(np.linalg.norm(g * (e - (z @ e) * z)))
+    along = c * abs(float(z @ e))
+    return size <= FLAT * terms or (across <= FLAT * abs(g) * size and along <= FLAT * c * size)

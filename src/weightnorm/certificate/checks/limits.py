@@ -1,0 +1,174 @@
+"""Checks of where things end: the flow's limit, fixed scales, restarts, finite steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import theory
+from ...flows import flow
+from ...methods import RPGD, WeightNorm
+from ...problems import LeastSquares
+from ...run import run
+from ..evidence import Evidence, check
+from ..instances import make_instance, perp_size
+from ..simulate import ball_descent, rpgd_step, wn_step
+
+Rng = np.random.Generator
+OFF = ("general", "orthogonal", "nearly in the row space")
+
+
+@check("flow-limit")
+def flow_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """Scale (with its sign), ‖x⊥‖ and x against the integrated flow."""
+    for _ in range(instances):
+        it = make_instance(rng)
+        limit = theory.flow_limit(it.problem, it.g0, it.w0, it.c)
+        end = flow(it.problem, it.g0, it.w0, it.c, tolerance=1e-24 * (1.0 + it.gstar**2))
+        evidence.equal("g∞", limit.scale, end.scale[-1], rtol=1e-8, **it.told)
+        evidence.equal("‖x∞⊥‖", limit.perp_norm, end.perp_norm[-1], rtol=1e-7, atol=1e-13, **it.told)
+        evidence.equal("x∞", limit.weights, end.final_weights, rtol=1e-8, **it.told)
+        printed = theory.flow_limit_as_printed(it.problem, it.g0, it.w0, it.c)
+        agrees = np.allclose(printed.weights, end.final_weights, rtol=0, atol=1e-6 * it.gstar)
+        evidence.as_printed(agrees, exact_norm=limit.norm, printed_norm=printed.norm, **it.told)
+
+
+@check("wn-beats-gd")
+def wn_beats_gd(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """Which of the two ends closer, by integrating; and |g∞| = |g0| exactly at the threshold g*/‖w0∥‖."""
+    for _ in range(instances):
+        it = make_instance(rng, ("general",))
+        q0 = perp_size(it.problem, it.w0)
+        said = theory.wn_beats_gd(it.g0, it.gstar, q0, it.c)
+        end = flow(it.problem, it.g0, it.w0, it.c, tolerance=1e-22 * (1.0 + it.gstar**2))
+        gd = abs(it.g0) * q0
+        if abs(end.perp_norm[-1] - gd) > 1e-6 * gd:
+            evidence.true("which is closer", said.closer == bool(end.perp_norm[-1] < gd), **it.told)
+        if abs(abs(end.scale[-1]) - abs(it.g0)) > 1e-6 * abs(it.g0):
+            shrinks = bool(abs(end.scale[-1]) > abs(it.g0))
+            evidence.true("whether ‖w⊥‖ shrinks", said.direction_turns_in == shrinks, **it.told)
+        evidence.equal(
+            "|g∞| at the threshold", theory.limit_scale(said.threshold, it.gstar, q0, it.c), said.threshold, rtol=1e-9
+        )
+        at = flow(it.problem, said.threshold, it.w0, it.c, tolerance=1e-22 * (1.0 + it.gstar**2))
+        evidence.equal("|g∞| at the threshold, integrated", said.threshold, abs(at.scale[-1]), rtol=1e-8, **it.told)
+        if it.g0**2 <= it.gstar**2:
+            evidence.as_printed(end.perp_norm[-1] <= gd * (1 + 1e-9), wn=float(end.perp_norm[-1]), gd=gd, **it.told)
+
+
+@check("fixed-scale-orthogonal")
+def fixed_scale_orthogonal(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """C = 0, orthogonal A: g0 w → the predicted point for either sign, under and over g*."""
+    for _ in range(max(6, instances // 2)):
+        it = make_instance(rng, ("general", "orthogonal"), orthogonal=True)
+        limit = theory.fixed_scale_limit(it.problem, it.g0, it.w0)
+        if not limit.applies or abs(abs(it.g0) - it.gstar) < 1e-9:  # at g0 = ±g* the approach is only algebraic
+            continue
+        end = flow(it.problem, it.g0, it.w0, 0.0, tolerance=1e-28).final_weights
+        evidence.equal("g0·w∞", limit.weights, end, rtol=1e-6, atol=1e-7, **it.told)
+        to_solution = np.allclose(end / it.g0, it.solution / it.gstar, atol=1e-5)
+        evidence.as_printed(to_solution, within=0 < it.g0 <= it.gstar, **it.told)
+
+
+@check("fixed-scale-general")
+def fixed_scale_general(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """C = 0, general A: the ridge fixed point; over g* the limit leaves the row space."""
+    for _ in range(max(6, instances // 2)):
+        it = make_instance(rng, ("general", "orthogonal"), condition=float(rng.choice([2.0, 5.0])), m=int(rng.integers(2, 6)))
+        end = flow(it.problem, it.g0, it.w0, 0.0, tolerance=1e-28)
+        if abs(it.g0) < 0.99 * it.gstar:
+            limit = theory.fixed_scale_limit(it.problem, it.g0, it.w0)
+            evidence.equal("g0·w̃", limit.weights, end.final_weights, rtol=1e-6, atol=1e-8, **it.told)
+        if abs(abs(it.g0) - it.gstar) > 1e-9:
+            inside = end.perp_norm[-1] <= 1e-5 * it.gstar
+            evidence.as_printed(inside, within=0 < abs(it.g0) <= it.gstar, perp=float(end.perp_norm[-1]), **it.told)
+
+
+@check("restart")
+def restart(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """C = 0 until nothing moves, then c > 0."""
+    for _ in range(max(6, instances // 3)):
+        it = make_instance(rng, ("general", "orthogonal"), condition=2.0)
+        for g0 in (0.5 * it.gstar, -0.5 * it.gstar, 1.5 * it.gstar):
+            end = flow(it.problem, g0, it.w0, 0.0, tolerance=1e-24, restart_ratio=max(it.c, 0.3))
+            limit = theory.restart_limit(it.problem, g0, it.w0)
+            told = it.told | {"g0": g0}
+            if limit.applies:
+                evidence.equal("g∞", limit.scale, end.scale[-1], rtol=1e-6, **told)
+                evidence.equal("x∞", limit.weights, end.final_weights, rtol=1e-6, **told)
+            reached = np.allclose(end.final_weights, it.solution, atol=1e-5) and end.scale[-1] > 0
+            evidence.as_printed(reached, within=0 < g0 < it.gstar, **told)
+
+
+@check("example-2d")
+def example_2d(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """The paper's example, integrated."""
+    problem, w0 = LeastSquares([[1.0, 0.0]], [1.0]), np.array([0.0, 1.0])
+    for g0 in (1e-3, 0.5, 0.7, 0.8, 1.0, 2.0, -2.0):
+        value = theory.example_2d(g0).value
+        end = flow(problem, g0, w0, 1.0, tolerance=1e-24).final_weights
+        evidence.equal("the WN flow's end", value["wn"], end, rtol=1e-8, g0=g0)
+        evidence.as_printed(np.allclose(value["printed"], end, atol=1e-3), g0=g0, printed=value["printed"], observed=end)
+        closer = abs(end[1]) < abs(g0)
+        evidence.true("closer than gradient flow iff |g0| > 0.763", closer == (abs(g0) > 0.763), g0=g0)
+    evidence.equal("the loss on S", theory.example_2d(1.0).value["loss_on_s"], float(problem.value(np.zeros(2))), rtol=1e-15)
+
+
+@check("sphere-ball")
+def sphere_ball(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """Projected descent on the ball and rPGD on the sphere: the same minimiser for g0 ≤ g*, another one beyond."""
+    for _ in range(max(6, instances // 3)):
+        it = make_instance(rng, ("general",), condition=float(rng.choice([1.0, 2.0])))
+        for g0 in (0.4 * it.gstar, 0.8 * it.gstar, 1.7 * it.gstar):
+            said = theory.sphere_ball(it.problem, g0)
+            ball = ball_descent(it.problem, g0, 0.0 * it.w0, 4000)
+            told = it.told | {"g0": g0}
+            evidence.equal("the ball's minimiser", said.value["minimiser"], ball, rtol=1e-6, atol=1e-8, **told)
+            value = 2.0 * float(it.problem.value(g0 * ball))
+            evidence.equal("the minimum", said.value["value"], value, rtol=1e-6, atol=1e-10, **told)
+            sphere = run(RPGD(0.9 / g0**2, 0.0), it.problem, g0, it.w0, tolerance=1e-26, max_steps=20_000)
+            same = np.allclose(sphere.direction, ball, atol=1e-5)
+            evidence.as_printed(same, within=g0 <= it.gstar, ball_norm=float(np.linalg.norm(ball)), **told)
+            if g0 < it.gstar:
+                evidence.equal("the sphere's minimiser", said.value["minimiser"], sphere.direction, rtol=1e-5, **told)
+
+
+@check("invariant-drift")
+def invariant_drift(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """ΔI/η² of one step as η → 0, and the finite-step limit: its error is second order."""
+    for index in range(instances):
+        it = make_instance(rng, ("general",), condition=2.0)
+        pull = it.problem.gradient(it.g0 * it.w0)
+        s = float(it.w0 @ pull)
+        across = float(np.sum((pull - s * it.w0) ** 2))
+        for name, step in (("rpgd", rpgd_step), ("wn", wn_step)):
+            predicted = float(theory.invariant_drift(name, it.g0, s, across, it.c))
+
+            def change(eta: float, step: Any = step, it: Any = it) -> float:
+                moved = step(it.problem, it.g0, it.w0, eta, it.c * eta)
+                ratio = perp_size(it.problem, moved.w_next) / np.linalg.norm(moved.w_next) / perp_size(it.problem, it.w0)
+                return float((np.log(ratio) + (moved.g_next**2 - it.g0**2) / (2 * it.c)) / eta**2)
+
+            size = abs(it.c) * s * s + it.g0**2 * (s * s + across)
+            eta = 2e-3 / (1.0 + (it.g0**2 + it.c) * (1.0 + abs(s)))
+            observed = (8 * change(eta / 4) - 6 * change(eta / 2) + change(eta)) / 3  # Richardson: the η and η² terms cancel
+            evidence.equal("ΔI/η²", predicted, observed, rtol=1e-4, atol=2e-4 * size, **it.told)
+        if index < max(2, instances // 12):
+            _finite_step(evidence, rng)
+        evidence.as_printed(True)
+
+
+def _finite_step(evidence: Evidence, rng: Rng) -> None:
+    """Halving the step quarters the error of the prediction, and the error stays within its estimate's order."""
+    it = make_instance(rng, ("general",), condition=1.5)
+    g0, c = 0.9 * it.gstar, 0.3 * it.gstar**2
+    for name, method in (("rpgd", RPGD), ("wn", WeightNorm)):
+        errors = []
+        for eta in (0.02 / it.gstar**2, 0.01 / it.gstar**2):
+            said = theory.finite_step_limit(it.problem, g0, it.w0, name, eta, c)
+            end = run(method(eta, c * eta), it.problem, g0, it.w0, tolerance=1e-24)
+            errors.append(abs(said.norm - end.norm))
+            evidence.at_most("the error against its estimate", errors[-1], 5.0 * said.error, **it.told)
+        order = float(np.log2(errors[0] / errors[1])) if errors[1] > 1e-12 else 2.0
+        evidence.true("the error is second order", 1.6 < order < 2.4, order=order, **it.told)

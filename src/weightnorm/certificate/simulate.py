@@ -1,0 +1,89 @@
+"""Plain simulations in d dimensions for the certificate: no reduction, no kernels, none of the theory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problems import LeastSquares
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of WN or rPGD: where it came from, what it computed, where it went."""
+
+    g: float
+    w: Array
+    pull: Array
+    residual: Array
+    v_norm: float
+    g_next: float
+    w_next: Array
+
+
+def rpgd_step(problem: LeastSquares, g: float, w: Array, eta: float, gamma: float) -> Step:
+    """V = w − η g Aᵀr, w' = v/‖v‖, g' = g − γ wᵀAᵀr."""
+    r = problem.A @ (g * w) - problem.y
+    pull = problem.A.T @ r
+    v = w - eta * g * pull
+    size = float(np.linalg.norm(v))
+    return Step(g, w, pull, r, size, g - gamma * float(w @ pull), v / size)
+
+
+def wn_step(problem: LeastSquares, g: float, w: Array, eta: float, gamma: float) -> Step:
+    """Gradient descent on (g, w) of ½‖A g w/‖w‖ − y‖²."""
+    n = float(np.linalg.norm(w))
+    u = w / n
+    r = problem.A @ (g * u) - problem.y
+    pull = problem.A.T @ r
+    s = float(u @ pull)
+    new = w - eta * g / n * (pull - s * u)
+    return Step(g, w, pull, r, float(np.linalg.norm(new)), g - gamma * s, new)
+
+
+def rpgd_path(problem: LeastSquares, g: float, w: Array, gammas: Any) -> list[Step]:
+    """Steps with η = 1/g² and these scale steps."""
+    steps = []
+    for gamma in gammas:
+        steps.append(rpgd_step(problem, g, w, 1.0 / g**2, float(gamma)))
+        g, w = steps[-1].g_next, steps[-1].w_next
+    return steps
+
+
+def run_for_time(problem: LeastSquares, step: Any, g: float, w: Array, eta: float, c: float, time: float) -> Array:
+    """The weights after time/η steps with rates η and cη."""
+    for _ in range(round(time / eta)):
+        moved = step(problem, g, w, eta, c * eta)
+        g, w = moved.g_next, moved.w_next
+    return np.asarray(g * w / np.linalg.norm(w))
+
+
+def wn_gradient_flow(gradient: Any, g: float, w: Array, c: float, time: float) -> tuple[float, Array]:
+    """The flow ġ = −c ∂_g h, ẇ = −∂_w h of h(g, w) = L(g w/‖w‖) for any gradient of L, integrated in d dimensions."""
+    from scipy.integrate import solve_ivp
+
+    def field(t: float, state: Array) -> Array:
+        scale, direction = state[0], state[1:]
+        n = float(np.linalg.norm(direction))
+        u = direction / n
+        pull = gradient(scale * u)
+        s = float(u @ pull)
+        return np.concatenate([[-c * s], -scale / n * (pull - s * u)])
+
+    answer = solve_ivp(field, (0.0, time), np.concatenate([[g], w]), method="DOP853", rtol=1e-12, atol=1e-14)
+    return float(answer.y[0, -1]), answer.y[1:, -1]
+
+
+def ball_descent(problem: LeastSquares, scale: float, w: Array, num_steps: int) -> Array:
+    """Projected gradient descent on ‖A g0 w − y‖² over the ball ‖w‖ ≤ 1."""
+    eta = 1.0 / (scale**2 * float(np.linalg.norm(problem.A, 2)) ** 2)
+    for _ in range(num_steps):
+        w = w - eta * scale * (problem.A.T @ (problem.A @ (scale * w) - problem.y))
+        size = float(np.linalg.norm(w))
+        w = w / size if size > 1.0 else w
+    return w
