@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 
-.PHONY: help install test test-all lint bench reproduce lock clean
+.PHONY: help install test test-all lint bench reproduce docs lock clean
 
 help:
-	@echo "make reproduce   set up, run the demonstration"
+	@echo "make reproduce   set up, run the demonstration and the certificate"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
 	@echo "make test-all    the same and the slow tests"
 	@echo "make bench       install the peers and measure against them, side by side"
+	@echo "make docs        write docs/claims.md anew, from the certificate"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
 
@@ -45,6 +46,10 @@ bench: $(BENCH_STAMP)
 
 reproduce: $(STAMP)
 	$(BIN)/weightnorm bench --quick
+	$(BIN)/weightnorm verify
+
+docs: $(STAMP)
+	$(BIN)/weightnorm verify --markdown docs/claims.md
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \

@@ -22,7 +22,7 @@ from .rowspace import ReducedProblem
 
 Array = NDArray[np.float64]
 
-RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
+RELATIVE, ABSOLUTE = 1e-13, 1e-15  # of the integration
 MAX_STEPS = 200_000
 NOTHING = -500.0  # log of a p so small that it is nothing
 STILL = 1e-12  # a state that moved less than this while time doubled does not move

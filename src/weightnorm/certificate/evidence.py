@@ -39,6 +39,7 @@ class Evidence:
     printed: int = 0
     refutations: list[dict[str, Any]] = field(default_factory=list)
     exceptions: list[dict[str, Any]] = field(default_factory=list)
+    _telling: float = 0.0
 
     def equal(self, what: str, predicted: Any, observed: Any, rtol: float, atol: float = 0.0, **instance: Any) -> None:
         """The exact form predicts this value: |predicted − observed| ≤ rtol·max|observed| + atol."""
@@ -63,11 +64,19 @@ class Evidence:
         if not bool(holds):
             self.failures.append({"what": what} | _all(instance))
 
-    def as_printed(self, holds: Any, *, within: bool = True, **instance: Any) -> None:
-        """Whether the paper's own form holds here; `within` the condition under which the exact form promises anything."""
+    def as_printed(self, holds: Any, *, within: bool = True, telling: float = 0.0, **instance: Any) -> None:
+        """Whether the paper's own form holds here; `within` the condition under which the exact form promises anything.
+
+        The most `telling` refutation becomes the counterexample.
+        """
         self.printed += 1
-        if not bool(holds):
-            (self.refutations if within else self.exceptions).append(_all(instance))
+        if bool(holds):
+            return
+        found = self.refutations if within else self.exceptions
+        found.append(_all(instance))
+        if telling > self._telling:
+            self._telling = telling
+            found.insert(0, found.pop())
 
     @property
     def verdict(self) -> str:

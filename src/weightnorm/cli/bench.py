@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+
+from ._files import require_folder, write_atomically
 
 
 def bench(
@@ -28,9 +28,8 @@ def bench(
     from ..bench.timing import machine
 
     console, notes = Console(), Console(stderr=True)
-    if out is not None and not out.parent.is_dir():
-        notes.print(f"--out: the folder {out.parent} does not exist", style="red")
-        raise typer.Exit(2)
+    if out is not None:
+        require_folder("--out", out, notes)
     results: dict[str, Any] = {"machine": machine()}
     with notes.status("measuring") as spinner:
 
@@ -48,7 +47,7 @@ def bench(
     results["sizes"] = report.as_json(sizes)
     results["large"] = large
     if out is not None:
-        _write_atomically(out, json.dumps(results, indent=2) + "\n")
+        write_atomically(out, json.dumps(results, indent=2) + "\n")
     if as_json:
         typer.echo(json.dumps(results, indent=2))
         return
@@ -61,10 +60,3 @@ def bench(
         report.show_large(console, large)
     if out is not None:
         console.print(f"written to {out}", style="dim")
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(name, path)

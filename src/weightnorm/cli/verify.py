@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from ._files import require_folder, write_atomically
 
 STYLES = {"holds": "green", "holds with condition": "cyan", "fails as printed": "yellow", "broken": "bold red"}
 
@@ -17,6 +20,7 @@ def verify(
     instances: Annotated[int, typer.Option(min=1, help="Random and hostile instances per claim, about.")] = 24,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the instances.")] = 0,
     only: Annotated[list[str] | None, typer.Option(help="Check this claim only; may be repeated.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the certificate to this page as well.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of {id, verdict, …} instead of a table.")] = False,
 ) -> None:
     """Check every claim of the theory against simulation, in front of you.
@@ -25,9 +29,12 @@ def verify(
 
     Example: `weightnorm verify --only flow-limit`
     """
+    from ..certificate import to_markdown
     from ..certificate import verify as run_checks
 
     console, notes = Console(), Console(stderr=True)
+    if markdown is not None:
+        require_folder("--markdown", markdown, notes)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=notes, transient=True) as bar:
         task = bar.add_task("verifying", total=None)
@@ -40,6 +47,8 @@ def verify(
         except ValueError as error:
             notes.print(f"--{error}", style="red", markup=False)
             raise typer.Exit(2) from None
+    if markdown is not None:
+        write_atomically(markdown, to_markdown(certificate))
     if as_json:
         typer.echo(json.dumps([line.as_dict() for line in certificate.lines], indent=2, ensure_ascii=False, default=str))
     else:

@@ -37,7 +37,10 @@ class TwoPhase(Statement):
 
 
 def _between(g0: float, gstar: float) -> Assumption:
-    return assume("0 < g0 < g*", 0 < g0 < gstar)
+    """The scale both cases start from; elsewhere their formulas have no meaning."""
+    if not 0 < g0 < gstar:
+        raise ValueError(f"g0 must be between 0 and g* = {gstar:g}, got {g0:g}")
+    return assume("0 < g0 < g*", True)
 
 
 def _whole(number: float) -> int:
@@ -58,6 +61,7 @@ def two_phase_a(
     >>> plan.first, plan.second, plan.first_step < 0.5
     (41, 4, True)
     """
+    between = _between(g0, gstar)
     perp = 0.99 * accuracy / (2.0 * gstar + accuracy)
     room = gstar**2 - g0**2
     # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
@@ -66,7 +70,7 @@ def two_phase_a(
     slow = g0**2 * growth / (first * (gstar**2 - (g0 * parallel) ** 2))
     second = _whole(np.log((1.0 / np.sqrt(1.0 - perp**2) - g0 / gstar) / np.sqrt(accuracy)) / second_step)
     conditions = (
-        _between(g0, gstar),
+        between,
         assume("0 < ρ < 1", 0 < rho < 1),
         assume("0 < γ ≤ ½ in the second phase", 0 < second_step <= 0.5),
     )
@@ -95,12 +99,13 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
     >>> plan.first, plan.second
     (5, 1)
     """
+    between = _between(g0, gstar)
     shrink = 1.0 - accuracy**2
     first = max(1, _whole(-2.0 * np.log(accuracy) / np.log(gstar**2 / g0**2)))
     left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
     second = _whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left))
     conditions = (
-        _between(g0, gstar),
+        between,
         assume("0 < ε < ½", 0 < accuracy < 0.5),
         assume("0 < γ ≤ 1", 0 < second_step <= 1),
     )

@@ -155,6 +155,11 @@ def loss_geometric(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.at_most("‖r‖² over its envelope", worst, 1.0, slack=1e-6, **it.told)
         printed = np.exp(-min(bound**2, c) * trajectory.time)
         evidence.as_printed((ratio <= printed * (1 + 1e-6)).all(), smallest_eigenvalue=smallest, **it.told)
+    weak = make_problem(rng, m=2, condition=10.0)  # λmin = 0.01: far slower than min(C², c)
+    trajectory = flow(weak, 3.0, make_start(rng, weak), 1.0, tolerance=1e-8)
+    printed = np.exp(-min(float(np.abs(trajectory.scale).min()) ** 2, 1.0) * trajectory.time)
+    slow = bool((trajectory.loss / trajectory.loss[0] <= printed).all())
+    evidence.as_printed(slow, smallest_eigenvalue=0.01, g0=3.0, c=1.0)
 
 
 @check("invariant")

@@ -67,6 +67,10 @@ def scale_step_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
         else:
             evidence.at_most("g' ≥ its bound for g < 0", -step.g_next, -said.value["bound"], **told)
         evidence.as_printed(step.g_next <= said.value["bound"] + 1e-12 * abs(step.g), within=step.g > 0, **told)
+    problem = make_problem(rng, orthogonal=True)
+    negative = rpgd_step(problem, -1.0, make_start(rng, problem), 1.0, 0.3)
+    bound = theory.scale_step(-1.0, negative.v_norm, float(np.linalg.norm(negative.residual)), 0.3).value["bound"]
+    evidence.as_printed(negative.g_next <= bound, within=False, g=-1.0, g_next=negative.g_next, bound=bound)
 
 
 @check("scale-step-identity")
