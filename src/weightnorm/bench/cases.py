@@ -172,6 +172,18 @@ def time_against_size(log: Log, *, quick: bool = False) -> Table:
     return table
 
 
+def theory_timings(repeats: int = 200) -> dict[str, float]:
+    """Seconds for a limit after the factorisation, and for a 200 × 200 phase diagram (g0 × c)."""
+    problem = wn.datasets.make_regression(seed=0)
+    w0 = wn.datasets.random_direction(50, 0)
+    limit, diagram = wn.theory.flow_limit, wn.theory.distance_map
+    limit(problem, 2.8, w0)
+    return {
+        "flow_limit": min(seconds(lambda: limit(problem, 2.8, w0)) for _ in range(repeats)),
+        "phase_diagram_200_x_200": seconds(lambda: diagram(np.linspace(0, 5, 200), np.geomspace(0.05, 30, 200), 3.0, 0.77)),
+    }
+
+
 _LARGE = """
 import json, resource, sys, time
 import numpy as np, weightnorm as wn

@@ -64,6 +64,14 @@ def show_sizes(console: Console, table: Table) -> None:
     console.print(grid)
 
 
+def show_theory(console: Console, timings: dict[str, float]) -> None:
+    """What predictions cost."""
+    console.print(
+        f"[bold]Predictions[/bold]\n  flow_limit after the factorisation {timings['flow_limit'] * 1e3:.2f} ms, "
+        f"a 200 × 200 phase diagram {timings['phase_diagram_200_x_200'] * 1e3:.0f} ms"
+    )
+
+
 def show_large(console: Console, large: dict[str, Any]) -> None:
     """One large problem, end to end."""
     direct = large["numpy_loop_seconds_extrapolated_from_50_iterations"]

@@ -41,10 +41,12 @@ def bench(
             sweeps.append(cases.figure_1_sweep(100, repeats, log))
         norms = cases.end_norms()
         sizes = cases.time_against_size(log, quick=quick)
+        predictions = cases.theory_timings()
         large = None if quick else cases.large_problem(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
     results["sizes"] = report.as_json(sizes)
+    results["theory"] = predictions
     results["large"] = large
     if out is not None:
         write_atomically(out, json.dumps(results, indent=2) + "\n")
@@ -56,6 +58,7 @@ def bench(
     for table in sweeps:
         report.show_sweep(console, table)
     report.show_sizes(console, sizes)
+    report.show_theory(console, predictions)
     if large is not None:
         report.show_large(console, large)
     if out is not None:
