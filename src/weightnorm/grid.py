@@ -91,7 +91,7 @@ def sweep(
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = _validate.integer("max_steps", max_steps)
     _validate.choice("coordinates", coordinates, ("reduced", "full"))
-    workers = _available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
+    workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     shape = (len(methods), len(grid.directions), len(grid.scales))
     out = _empty(shape)
     cancel = threading.Event()
@@ -110,7 +110,8 @@ def sweep(
     return _dataset(out, list(methods), grid.scales, tolerance, max_steps)
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
+    """The cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

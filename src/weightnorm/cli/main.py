@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from .bench import bench
+from .sweep import sweep
 from .verify import verify
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ def _options(
 
 
 app.command()(verify)
+app.command()(sweep)
 app.command()(bench)
 
 

@@ -1,0 +1,58 @@
+"""`weightnorm sweep`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="The sweep: a TOML file, such as examples/sweep.toml.")],
+    out: Annotated[Path, typer.Option(help="The folder of the store.")] = Path("sweeps"),
+    threads: Annotated[int | None, typer.Option(min=1, help="All available cores by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Run a grid of training runs from a file, on all cores, and store it.
+
+    Interrupted in any way, the same command goes on where it stopped and ends with the same data.
+
+    Example: `weightnorm sweep examples/sweep.toml --out results`
+    """
+    from ..sweeps.config import ConfigError, load_config
+    from ..sweeps.execute import StoreError, run_sweep
+
+    console, notes = Console(), Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    try:
+        config = load_config(file)
+        with Progress(*columns, console=notes, transient=True) as bar:
+            task = bar.add_task(f"sweep {config.name}", total=None, rate="")
+
+            def progress(done: int, total: int) -> None:
+                speed = bar.tasks[task].speed
+                rate = f"{speed:.1f} shards/s" if speed else ""
+                bar.update(task, completed=done, total=total, rate=rate)
+
+            outcome = run_sweep(config, out, threads, progress)
+    except (ConfigError, StoreError) as error:
+        notes.print(str(error), style="red", markup=False)
+        raise typer.Exit(2 if isinstance(error, ConfigError) else 1) from None
+    except KeyboardInterrupt:
+        notes.print("interrupted; the same command goes on where this stopped", style="yellow")
+        raise typer.Exit(130) from None
+    if as_json:
+        answer = {"path": str(outcome.path), "computed": outcome.computed, "reused": outcome.reused}
+        typer.echo(json.dumps(answer))
+    else:
+        console.print(f"{outcome.path}: {outcome.computed} shards computed, {outcome.reused} there already")
