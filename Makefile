@@ -8,7 +8,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 .PHONY: help install test test-all lint bench reproduce docs lock clean
 
 help:
-	@echo "make reproduce   set up, run the demonstration and the certificate"
+	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
 	@echo "make test-all    the same and the slow tests"
 	@echo "make bench       install the peers and measure against them, side by side"
@@ -45,8 +45,7 @@ bench: $(BENCH_STAMP)
 	$(BIN)/weightnorm bench --out benchmarks/latest.json
 
 reproduce: $(STAMP)
-	$(BIN)/weightnorm bench --quick
-	$(BIN)/weightnorm verify
+	$(BIN)/weightnorm reproduce all --out reproduced
 
 docs: $(STAMP)
 	$(BIN)/weightnorm verify --markdown docs/claims.md

@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from .bench import bench
+from .reproduce import reproduce
 from .sweep import sweep
 from .verify import verify
 
@@ -33,6 +34,7 @@ def _options(
     """Training in scale × direction coordinates: run it exactly, predict it, explain it."""
 
 
+app.command()(reproduce)
 app.command()(verify)
 app.command()(sweep)
 app.command()(bench)

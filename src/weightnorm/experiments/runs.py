@@ -1,0 +1,78 @@
+"""Many seeds of one experiment, and the exact theory beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..datasets import make_regression, random_direction
+from ..grid import available_cores, sweep
+from ..methods.base import Method
+from ..theory import limit_scale, perp_of_limit
+
+if TYPE_CHECKING:
+    import xarray
+
+SAMPLES, FEATURES, NORM, TOLERANCE = 20, 50, 3.0, 1e-5  # m, d, g* and the stopping loss of the paper's experiments
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A statement of the paper about its experiments, and what the data says.
+
+    Attributes
+    ----------
+    id, paper, found : str
+    holds : bool
+    """
+
+    id: str
+    paper: str
+    found: str
+    holds: bool
+
+
+def run_seeds(
+    methods: Mapping[str, Method],
+    scales: Sequence[float],
+    seeds: int,
+    condition_numbers: Sequence[float] = (1.0,),
+    max_steps: int = 5_000_000,
+) -> xarray.Dataset:
+    """Every method × condition number × seed × scale; a seed has its own A, x* and start direction."""
+    import xarray
+
+    jobs = [(kappa, seed) for kappa in condition_numbers for seed in range(seeds)]
+
+    def work(job: tuple[float, int]) -> xarray.Dataset:
+        problem = make_regression(SAMPLES, FEATURES, job[0], NORM, job[1])
+        start = random_direction(FEATURES, job[1])
+        data = sweep(problem, methods, scales, start, tolerance=TOLERANCE, max_steps=max_steps, threads=1)
+        data["off_row_space"] = float(np.linalg.norm(problem.factorisation.split(start)[1]))
+        return data.isel(start=0, drop=True)
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        parts = list(pool.map(work, jobs))
+    by_kappa = [xarray.concat(parts[i * seeds : (i + 1) * seeds], dim="seed") for i in range(len(condition_numbers))]
+    data = xarray.concat(by_kappa, dim="condition_number")
+    return data.assign_coords(condition_number=list(condition_numbers), seed=range(seeds))
+
+
+def theory_lines(data: xarray.Dataset, ratio: float) -> dict[str, Any]:
+    """The norms at the ends of the WN flow and of gradient descent, exact, for every seed and scale."""
+    q0 = data.off_row_space.values[0][:, None]
+    g0 = data.scale.values[None, :]
+    perp = perp_of_limit(g0, limit_scale(g0, NORM, q0, ratio), q0, ratio)
+    return {"flow": np.hypot(NORM, perp), "gd": np.hypot(NORM, g0 * q0)}
+
+
+def largest_scale_within(data: xarray.Dataset, method: str, share: float) -> float:
+    """The largest scale up to which the mean norm stays within `share` of the minimum norm."""
+    mean = data.norm.sel({"method": method}).isel(condition_number=0).mean("seed").values
+    far = np.abs(mean - NORM) > share * NORM
+    return float(data.scale.values[int(np.argmax(far)) - 1]) if far.any() else float(data.scale.values[-1])

@@ -1,0 +1,132 @@
+"""Every kind of figure, from the data of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {"gd": "#0072B2", "wn": "#D55E00", "rpgd": "#009E73", "extra": "#CC79A7"}  # colour-blind safe
+NAMES = {"gd": "gradient descent", "wn": "weight normalization", "rpgd": "rPGD"}
+STYLES = {"gd": "-", "wn": "-", "rpgd": "--"}
+RC: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "weightnorm",
+    "figure.dpi": 100,
+}
+
+
+def render(name: str, kind: str, data: dict[str, Any], folder: Path) -> dict[str, Path]:
+    """Draw a figure to PNG, SVG and PDF; the paths by suffix."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context(RC):
+        figure, axes = plt.subplots(figsize=(6.4, 6.0) if kind == "paths" else (7.0, 4.2), layout="constrained")
+        _KINDS[kind](figure, axes, data)
+        paths = {}
+        for suffix in ("png", "svg", "pdf"):
+            paths[suffix] = folder / f"{name}.{suffix}"
+            metadata = {"Date": None} if suffix == "svg" else {"CreationDate": None} if suffix == "pdf" else {}
+            figure.savefig(paths[suffix], dpi=170, metadata=metadata)
+        plt.close(figure)
+    return paths
+
+
+def _curves(axes: Axes, x: Any, data: dict[str, Any]) -> None:
+    for method, name in NAMES.items():
+        mean, spread, colour = data[f"{method}_mean"], data[f"{method}_spread"], COLOURS[method]
+        axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(x, mean, STYLES[method], color=colour, label=name, linewidth=1.8)
+    if "gd_limit" in data:
+        axes.plot(x, data["gd_limit"], color="0.35", linewidth=0.8, label="exact limit of gradient descent")
+    if "flow_limit" in data:
+        axes.plot(x, data["flow_limit"], color="0.35", linewidth=0.8, linestyle="-.", label="exact limit of the WN flow")
+    axes.axhline(3.0, color="black", linewidth=0.8, linestyle=":")
+    axes.set_ylabel("norm at the end, ‖x‖")
+
+
+def _norms(figure: Figure, axes: Axes, data: dict[str, Any]) -> None:
+    _curves(axes, data["g0"], data)
+    axes.annotate("minimum norm ‖x*‖ = 3", (0.03, 3.0), xytext=(4, -13), textcoords="offset points", fontsize=9)
+    axes.set(xlabel="scale of the start, g₀", xlim=(0, float(data["g0"][-1])), ylim=(2.8, 4.85))
+    axes.legend(frameon=False, loc="upper left")
+
+
+def _kappa(figure: Figure, axes: Axes, data: dict[str, Any]) -> None:
+    x = data["condition_number"]
+    _curves(axes, x, data)
+    axes.set_xscale("log")
+    ticks = [v for v in x if v in (1, 2, 5, 10, 20, 50)] or list(x)
+    axes.set_xticks(ticks, [f"{v:g}" for v in ticks])
+    axes.minorticks_off()
+    axes.annotate("minimum norm ‖x*‖ = 3", (x[0], 3.0), xytext=(4, -13), textcoords="offset points", fontsize=9)
+    axes.set(xlabel="condition number of A, κ", xlim=(x[0], x[-1]), ylim=(2.85, 4.25))
+    axes.legend(frameon=False, loc="upper left", ncols=2)
+
+
+def _paths(figure: Figure, axes: Axes, data: dict[str, Any]) -> None:
+    x = np.linspace(-0.45, 1.6, 200)
+    axes.contour(x, np.linspace(-0.25, 2.4, 50), np.tile(0.5 * (x - 1) ** 2, (50, 1)), levels=12, colors="0.85", linewidths=0.8)
+    axes.axvline(1.0, color="black", linewidth=1.0)
+    axes.text(1.02, 2.3, "zero loss", fontsize=9)
+    lines = (
+        ("gd", COLOURS["gd"], "-", "gradient descent, a → d"),
+        ("flow", COLOURS["wn"], "-", "WN and rPGD, a → e"),
+        ("two_phase", COLOURS["extra"], "-", "two phases, a → b → c"),
+        ("slow_scale", COLOURS["rpgd"], "--", "slow scale, a → c"),
+        ("large_start", "0.4", "-", "start beyond ‖x*‖, f → g"),
+    )
+    for key, colour, style, label in lines:
+        axes.plot(*data[key].T, style, color=colour, linewidth=1.8, label=label)
+    corner = data["two_phase"][int(np.argmin(np.abs(data["two_phase"][:, 1]) + (data["two_phase"][:, 0] > 0.9)))]
+    points = {
+        "a": data["gd"][0], "b": corner, "c": np.array([1.0, 0.0]), "d": data["gd"][-1], "e": data["flow"][-1],
+        "f": data["large_start"][0], "g": data["large_start"][-1],
+    }  # fmt: skip
+    for name, point in points.items():
+        axes.plot(*point, "o", color="black", markersize=4)
+        axes.annotate(name, point, xytext=(6, 5), textcoords="offset points", fontweight="bold")
+    axes.set(xlabel="x₁ (what the data sees)", ylabel="x₂ (what it does not)", xlim=(-0.45, 1.6), ylim=(-0.25, 2.4))
+    axes.set_aspect("equal")
+    axes.legend(frameon=True, framealpha=0.9, edgecolor="none", loc="upper left", fontsize=9)
+
+
+def _phase(figure: Figure, axes: Axes, data: dict[str, Any]) -> None:
+    from matplotlib.patheffects import withStroke
+
+    g0, c, distance = data["g0"], data["c"], data["distance"]
+    shown = np.log10(np.maximum(distance, 1e-8)).T
+    picture = axes.pcolormesh(g0, c, shown, shading="gouraud", cmap="cividis", rasterized=True, vmin=-6, vmax=np.log10(4))
+    bar = figure.colorbar(picture, ax=axes, label="distance to the minimum-norm solution, ‖x∞ − x*‖")
+    ticks = [-6, -4, -2, 0]
+    bar.set_ticks(ticks, labels=[f"1e{tick}" if tick else "1" for tick in ticks])
+    lines = (
+        axes.contour(g0, c, data["lead"].T, levels=[0.0], colors="black", linewidths=1.6),
+        axes.contour(
+            g0, c, np.minimum(data["printed_off"], 1.0).T, levels=[0.01], colors="black", linewidths=1.3, linestyles="--"
+        ),
+    )
+    halo = [withStroke(linewidth=3.0, foreground="white")]
+    for line in lines:
+        line.set(path_effects=halo)
+    for x, y, text in (
+        (1.0, 0.8, "WN ends closer than GD"),
+        (0.25, 27.0, "GD ends closer"),
+        (3.25, 0.12, "printed limit off\nby more than 1 %"),
+    ):
+        axes.text(x, y, text, fontsize=9, path_effects=halo)
+    axes.set(xlabel="scale of the start, g₀ (‖x*‖ = 3, ‖w₀⊥‖² = 0.6)", ylabel="ratio of rates, c = γ/η", yscale="log")
+
+
+_KINDS = {"norms": _norms, "kappa": _kappa, "paths": _paths, "phase": _phase}

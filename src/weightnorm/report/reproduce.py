@@ -1,0 +1,139 @@
+"""From a name to figures, data and report."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..bench import peers
+from ..bench.timing import machine, seconds
+from ..certificate import Certificate, verify
+from ..datasets import make_regression, random_direction
+from ..experiments import EXPERIMENTS, Experiment
+from ..experiments.figures import Result
+from ..plotting import render
+from .page import Section, write_report
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What was made: the report, and the results by name."""
+
+    report: Path
+    results: dict[str, Result]
+    certificate: Certificate | None
+    seconds: float
+    numpy_seconds: float
+
+
+def choose(names: Sequence[str]) -> list[Experiment]:
+    """The experiments of these names; "all" is all of them, "figure-3" both of its panels."""
+    chosen = []
+    for experiment in EXPERIMENTS:
+        if any(name in ("all", experiment.name) or experiment.name.startswith(f"{name}-") for name in names):
+            chosen.append(experiment)
+    known = {"all"} | {e.name for e in EXPERIMENTS} | {e.name.rsplit("-", 1)[0] for e in EXPERIMENTS}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{name!r} is no figure; choose from all, {', '.join(e.name for e in EXPERIMENTS)}")
+    return chosen
+
+
+def reproduce(
+    names: Sequence[str], out: Path, seeds: int = 20, quick: bool = False, progress: Progress | None = None
+) -> Reproduced:
+    """Compute, store and draw figures, and write the report; with "all", the certificate as well."""
+    begun = time.perf_counter()
+    chosen, with_certificate = choose(names), "all" in names
+    total = len(chosen) + with_certificate + 1
+    figures, data = out / "figures", out / "data"
+    for folder in (figures, data):
+        folder.mkdir(parents=True, exist_ok=True)
+    sections, results, alt_texts = [], {}, {}
+    for index, experiment in enumerate(chosen):
+        if progress is not None:
+            progress(index, total, experiment.name)
+        result = experiment.compute(seeds, quick)
+        results[experiment.name] = result
+        _store(data / f"{experiment.name}.nc", experiment, result, seeds)
+        table = to_csv(result.data)
+        (data / f"{experiment.name}.csv").write_text(table, encoding="utf-8")
+        pictures = render(experiment.name, experiment.kind, result.data, figures)
+        alt_texts[experiment.name] = experiment.caption
+        picture, findings = pictures["png"], result.findings
+        sections.append(Section(experiment.name, experiment.title, experiment.caption, picture, table, findings))
+    certificate = None
+    if with_certificate:
+        if progress is not None:
+            progress(len(chosen), total, "certificate")
+        certificate = verify(instances=6 if quick else 24)
+    taken = time.perf_counter() - begun
+    if progress is not None:
+        progress(total - 1, total, "report")
+    loop = numpy_time(results)
+    facts = {
+        "seeds": str(seeds),
+        "run time": f"{taken:.1f} s",
+        "the same runs by a plain NumPy loop": f"{loop:.0f} s, extrapolated from one seed of each method"
+        + (f": {loop / taken:.0f} × as long" if loop > 0 else ""),
+        **machine(),
+    }
+    report = out / "report.html"
+    report.write_text(write_report(sections, certificate, facts, alt_texts), encoding="utf-8")
+    return Reproduced(report, results, certificate, taken, loop)
+
+
+def numpy_time(results: dict[str, Result]) -> float:
+    """What a plain loop would take for the same steps: seconds per step measured on one seed, times the steps made."""
+    problem, w0 = make_regression(seed=0), random_direction(50, 0)
+    each = {}
+    for method in peers.METHODS:
+        run = partial(peers.numpy_loop, method, problem.A, problem.y, w0, 1.0, 1e-4, 0.0, 2000)
+        each[method] = seconds(run) / 2000
+    return float(sum(each[name] * count for result in results.values() for name, count in result.num_steps.items()))
+
+
+def to_csv(data: dict[str, Any]) -> str:
+    """Columns of equal length side by side; paths and maps as long tables."""
+    columns = {name: np.asarray(values) for name, values in data.items()}
+    text = io.StringIO()
+    if all(values.ndim == 1 for values in columns.values()) and len({v.size for v in columns.values()}) == 1:
+        _rows(text, list(columns), zip(*columns.values(), strict=True))
+    elif all(values.ndim == 2 and values.shape[1] == 2 for values in columns.values()):
+        rows = ((name, *point) for name, values in columns.items() for point in values)
+        _rows(text, ["path", "x1", "x2"], rows)
+    else:
+        maps = {name: values for name, values in columns.items() if values.ndim == 2}
+        axes = [(i, j) for i in range(columns["g0"].size) for j in range(columns["c"].size)]
+        rows = ((columns["g0"][i], columns["c"][j], *(values[i, j] for values in maps.values())) for i, j in axes)
+        _rows(text, ["g0", "c", *maps], rows)
+    return text.getvalue()
+
+
+def _rows(text: io.StringIO, names: Sequence[str], rows: Any) -> None:
+    text.write(",".join(names) + "\n")
+    for row in rows:
+        text.write(",".join(value if isinstance(value, str) else f"{float(value):.10g}" for value in row) + "\n")
+
+
+def _store(path: Path, experiment: Experiment, result: Result, seeds: int) -> None:
+    import xarray
+
+    from ..sweeps.store import write_bytes
+
+    variables: dict[str, Any] = {}
+    for name, values in result.data.items():
+        array = np.asarray(values)
+        variables[name] = (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array)
+    attributes = {"title": experiment.title, "caption": experiment.caption, "seeds": seeds, **machine()}
+    data = xarray.Dataset(variables, attrs=attributes)
+    write_bytes(path, bytes(data.to_netcdf(engine="h5netcdf")))
