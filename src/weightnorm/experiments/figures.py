@@ -205,8 +205,8 @@ CAPTIONS = {
         start that the data cannot see; WN and rPGD, which overlap, forget it up to g0 ≈ 2. Bands are one standard deviation
         over seeds; thin lines are the exact limits of the flows.""",
     "figure-2": """One equation, two unknowns; the loss is zero on the vertical line, and c is its point of smallest norm. From
-        a, gradient descent goes to d and the WN flow to e; with the scale fixed first (to b) and thawed then, it reaches c; with
-        a slow scale (ratio 0.05) it goes there almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this small
+        a, gradient descent goes to d and the WN flow to e; with the scale fixed first (to b) and thawed then, it reaches c;
+        with a slow scale (ratio 0.05) it goes there almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this small
         start the WN flow ends farther from c than gradient descent, opposite to the paper's text.""",
     "figure-3-top": """As Figure 1 with all steps 0.1. WN and rPGD part for g0 > 2, and both leave the limit of the flow.""",
     "figure-3-bottom": """As Figure 1 with step 1/(g²λmax) for w (times ‖w‖² for WN; the paper prints ‖w‖) and 0.005 for g,
@@ -215,8 +215,8 @@ CAPTIONS = {
         exact limit says they must be; what they lose at a large κ comes from stopping at loss 1e-5.""",
     "figure-4-bottom": """As above with the scale frozen for 5,000 steps and then moved with step 0.1.""",
     "phase-diagram": """Beyond the paper: distance to the minimum-norm solution over g0 and c, for ‖x*‖ = 3 and ‖w0⊥‖² = 0.6.
-        The solid line parts where WN ends closer from where gradient descent does; right of the dashed line, and above its upper
-        branch, the limit printed in the paper is off by more than 1 %.""",
+        The solid line parts where WN ends closer from where gradient descent does; right of the dashed line, and above its
+        upper branch, the limit printed in the paper is off by more than 1 %.""",
 }
 
 

@@ -14,12 +14,13 @@ from ..experiments.runs import Finding
 
 STYLE = """
 :root { --ink: #1a1a1a; --soft: #555; --line: #ddd; --good: #00664a; --bad: #8a3b00; --paper: #fff; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 52rem; margin: 2rem auto;
-  padding: 0 1rem; }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 52rem;
+  margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; } figcaption, .soft { color: var(--soft); font-size: .93rem; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; } th, td { text-align: left; padding: .3rem .5rem;
-  border-bottom: 1px solid var(--line); vertical-align: top; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
+  border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .holds { color: var(--good); font-weight: 600; } .fails { color: var(--bad); font-weight: 600; } a { color: #00558c; }
 details { margin: .6rem 0; } summary { cursor: pointer; } .wide { overflow-x: auto; }
 @media print { body { max-width: none; margin: 0; font-size: 11pt; } h2 { break-before: auto; } figure, tr { break-inside: avoid; }
@@ -57,7 +58,8 @@ def write_report(
     body.append(_facts(facts))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Weight normalization, reproduced</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<title>Weight normalization, reproduced</title>\n"
         f"<style>{STYLE}</style>\n</head>\n<body>\n<main>\n" + "\n".join(body) + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -75,14 +77,16 @@ def _label(name: str) -> str:
 
 def _findings(sections: Sequence[Section]) -> str:
     rows = [
-        f"<tr><td>{_text(finding.id)}</td><td>{_text(finding.paper)}</td><td>{_text(finding.found)}</td>{_verdict(finding.holds)}</tr>"
+        f"<tr><td>{_text(finding.id)}</td><td>{_text(finding.paper)}</td><td>{_text(finding.found)}</td>"
+        f"{_verdict(finding.holds)}</tr>"
         for section in sections
         for finding in section.findings
     ]
     if not rows:
         return ""
-    head = "<tr><th scope=col>statement</th><th scope=col>the paper says</th><th scope=col>we found</th><th scope=col>verdict</th></tr>"
-    return f"<h2>What the paper says of its figures, and what we found</h2><div class=wide><table>{head}{''.join(rows)}</table></div>"
+    head = "".join(f"<th scope=col>{name}</th>" for name in ("statement", "the paper says", "we found", "verdict"))
+    table = f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+    return f"<h2>What the paper says of its figures, and what we found</h2>{table}"
 
 
 def _verdict(holds: bool) -> str:
@@ -114,8 +118,8 @@ def _certificate(certificate: Certificate) -> str:
     )
     state = "Every claim holds in its exact form." if certificate.ok else "A claim FAILED in its exact form."
     return (
-        f'<section id="certificate"><h2>Certificate of the theory</h2><p>{state} Each was tested against simulations that share no '
-        f"code with it, on about {certificate.instances} random and hostile instances (seed {certificate.seed}).</p>"
+        f'<section id="certificate"><h2>Certificate of the theory</h2><p>{state} Each was tested against simulations that '
+        f"share no code with it, on about {certificate.instances} random and hostile instances (seed {certificate.seed}).</p>"
         f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div></section>"
     )
 

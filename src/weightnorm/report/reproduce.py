@@ -37,15 +37,12 @@ class Reproduced:
 
 def choose(names: Sequence[str]) -> list[Experiment]:
     """The experiments of these names; "all" is all of them, "figure-3" both of its panels."""
-    chosen = []
-    for experiment in EXPERIMENTS:
-        if any(name in ("all", experiment.name) or experiment.name.startswith(f"{name}-") for name in names):
-            chosen.append(experiment)
     known = {"all"} | {e.name for e in EXPERIMENTS} | {e.name.rsplit("-", 1)[0] for e in EXPERIMENTS}
     for name in names:
         if name not in known:
             raise ValueError(f"{name!r} is no figure; choose from all, {', '.join(e.name for e in EXPERIMENTS)}")
-    return chosen
+    wanted = [(e, [name in ("all", e.name) or e.name.startswith(f"{name}-") for name in names]) for e in EXPERIMENTS]
+    return [experiment for experiment, matches in wanted if any(matches)]
 
 
 def reproduce(
