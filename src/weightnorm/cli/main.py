@@ -43,3 +43,7 @@ app.command()(bench)
 def main() -> None:
     """Entry point of the console script."""
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -206,8 +206,8 @@ CAPTIONS = {
         over seeds; thin lines are the exact limits of the flows.""",
     "figure-2": """One equation, two unknowns; the loss is zero on the vertical line, and c is its point of smallest norm. From
         a, gradient descent goes to d and the WN flow to e; with the scale fixed first (to b) and thawed then, it reaches c;
-        with a slow scale (ratio 0.05) it goes there almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this small
-        start the WN flow ends farther from c than gradient descent, opposite to the paper's text.""",
+        with a slow scale (ratio 0.05) it goes there almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this
+        small start the WN flow ends farther from c than gradient descent, opposite to the paper's text.""",
     "figure-3-top": """As Figure 1 with all steps 0.1. WN and rPGD part for g0 > 2, and both leave the limit of the flow.""",
     "figure-3-bottom": """As Figure 1 with step 1/(g²λmax) for w (times ‖w‖² for WN; the paper prints ‖w‖) and 0.005 for g,
         from g0 = 0.1 on. Starts much nearer to zero can trap rPGD in a cycle in which g and w change sign at every step.""",

@@ -22,9 +22,8 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem; } th, td { te
   border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .holds { color: var(--good); font-weight: 600; } .fails { color: var(--bad); font-weight: 600; } a { color: #00558c; }
-details { margin: .6rem 0; } summary { cursor: pointer; } .wide { overflow-x: auto; }
-@media print { body { max-width: none; margin: 0; font-size: 11pt; } h2 { break-before: auto; } figure, tr { break-inside: avoid; }
-  details { display: none; } }
+.wide { overflow-x: auto; }
+@media print { body { max-width: none; margin: 0; font-size: 11pt; } figure, tr { break-inside: avoid; } }
 """
 
 

@@ -190,4 +190,6 @@ def _key(location: tuple[int | str, ...]) -> str:
     """The key as written in the file, without the names of pydantic's own union members."""
     kinds = {"gradient_descent", "rpgd", "weight_norm"}
     parts = [str(part) for part in location if part not in kinds and not str(part)[:1].isupper() and "[" not in str(part)]
-    return ".".join(part for part in parts if part not in ("float", "int")) or "the file"
+    return (
+        ".".join(part for part in parts if part not in ("float", "int") and not part.startswith("constrained-")) or "the file"
+    )

@@ -1,0 +1,123 @@
+"""The figures: their numbers against direct NumPy runs, the measured table, the report, the command."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from reference import reference_run
+from typer.testing import CliRunner
+
+import weightnorm as wn
+from weightnorm.cli.main import app
+from weightnorm.experiments import EXPERIMENTS
+from weightnorm.experiments.runs import run_seeds
+from weightnorm.report.reproduce import choose, reproduce
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return reproduce(["all"], tmp_path_factory.mktemp("out"), seeds=3, quick=True)
+
+
+def test_sampled_points_equal_direct_numpy_runs():
+    methods = {"gd": wn.GradientDescent(0.1), "wn": wn.WeightNorm(0.1, 0.1), "rpgd": wn.RPGD(0.1, 0.1)}
+    data = run_seeds(methods, [0.5, 2.5, 4.0], seeds=2, condition_numbers=(1.0, 3.0))
+    for kappa in (1.0, 3.0):
+        for seed in range(2):
+            problem = wn.datasets.make_regression(20, 50, kappa, 3.0, seed)
+            w0 = wn.datasets.random_direction(50, seed)
+            for name in methods:
+                for scale in (0.5, 4.0):
+                    twin = reference_run(
+                        name, problem.A, problem.y, scale, w0, lambda *_: (0.1, 0.1), tolerance=1e-5, max_steps=10**6
+                    )
+                    entry = data.sel({"method": name, "seed": seed, "condition_number": kappa, "scale": scale})
+                    assert float(entry.norm) == pytest.approx(np.linalg.norm(twin["weights"]), rel=1e-8)
+                    assert int(entry.num_steps) == twin["num_steps"]
+
+
+def test_the_means_agree_with_the_measured_table():
+    """Figure 1 at g0 = 1, 2, 3, 4; one measured instance must be a likely draw from our seeds."""
+    experiment = {e.name: e for e in EXPERIMENTS}["figure-1"]
+    data = experiment.compute(20, False).data
+    at = [int(np.argmin(np.abs(data["g0"] - g))) for g in (1.0, 2.0, 3.0, 4.0)]
+    for name, measured in {
+        "gd": [3.0961, 3.3797, 3.8058, 4.3323],
+        "wn": [2.9959, 3.0022, 3.2354, 4.0352],
+        "rpgd": [2.9959, 3.0016, 3.2314, 4.0338],
+    }.items():
+        off = np.abs(data[f"{name}_mean"][at] - measured)
+        assert (off <= 2.5 * data[f"{name}_spread"][at] + 0.002).all(), name
+    assert np.abs(data["flow_limit"] - data["rpgd_mean"]).max() < 0.02  # the exact line lies on the runs
+
+
+def test_every_statement_about_the_figures_has_a_finding(made):
+    found = {finding.id: finding.holds for result in made.results.values() for finding in result.findings}
+    assert found == {
+        "figure-1-range": True,
+        "figure-1-spread": True,
+        "figure-1-overlap": True,
+        "figure-3-top-difference": True,
+        "figure-3-bottom-range": True,
+        "figure-4-top-growth": False,
+        "figure-4-bottom-robust": True,
+        "phase-diagram": False,
+    }
+
+
+def test_figures_are_there_in_three_formats_with_their_data(made):
+    folder = made.report.parent
+    for experiment in EXPERIMENTS:
+        for suffix in ("png", "svg", "pdf"):
+            assert (folder / "figures" / f"{experiment.name}.{suffix}").stat().st_size > 5_000
+        rows = (folder / "data" / f"{experiment.name}.csv").read_text(encoding="utf-8").splitlines()
+        assert len(rows) > 2
+        assert (folder / "data" / f"{experiment.name}.nc").exists()
+
+
+class _Page(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.images, self.links, self.scripts = [], [], 0
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "img":
+            self.images.append(attributes)
+        self.scripts += tag in ("script", "iframe", "link")
+        self.links += [attributes.get("href") or attributes.get("src") or ""] if tag in ("a", "img") else []
+
+
+def test_the_report_is_self_contained_and_accessible(made):
+    text = made.report.read_text(encoding="utf-8")
+    page = _Page()
+    page.feed(text)
+    assert len(page.images) == len(EXPERIMENTS)
+    assert all(len(image["alt"]) > 40 for image in page.images)
+    assert page.scripts == 0
+    assert all(link.startswith(("#", "data:")) for link in page.links)
+    assert not re.search(r"https?://", text)
+    assert 'lang="en"' in text
+    for claim in ("flow-limit", "two-phase-b", "figure-4-top-growth"):
+        assert claim in text
+    assert "Every claim holds in its exact form" in text
+
+
+def test_choosing_figures():
+    assert [e.name for e in choose(["figure-3"])] == ["figure-3-top", "figure-3-bottom"]
+    assert len(choose(["all"])) == len(EXPERIMENTS)
+    with pytest.raises(ValueError, match="'figure-9' is no figure; choose from all, figure-1"):
+        choose(["figure-9"])
+
+
+def test_the_command(tmp_path):
+    arguments = ["reproduce", "figure-1", "--quick", "--out", str(tmp_path / "out"), "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert [finding["id"] for finding in answer["findings"]] == ["figure-1-range", "figure-1-spread", "figure-1-overlap"]
+    wrong = CliRunner().invoke(app, ["reproduce", "figure-9"])
+    assert wrong.exit_code == 2
+    assert "Traceback" not in wrong.output

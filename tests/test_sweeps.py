@@ -1,0 +1,265 @@
+"""Sweeps on disk: files that are wrong, kills, corruption, full disks, two writers."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+from typer.testing import CliRunner
+
+import weightnorm as wn
+from weightnorm.cli.main import app
+from weightnorm.sweeps import load_config, run_sweep, store
+from weightnorm.sweeps.config import ConfigError
+from weightnorm.sweeps.execute import StoreError
+from weightnorm.sweeps.plan import compute_shard, plan_shards
+
+TEXT = """
+name = "test"
+tolerance = 1e-5
+max_steps = 3000
+
+[problems]
+num_samples = [4]
+num_features = [9]
+condition_number = [1.0, 3.0]
+seeds = 5
+
+[starts]
+scales = { start = 0.5, stop = 3.0, num = 4 }
+num_directions = 2
+
+[methods.gd]
+kind = "gradient_descent"
+step = 0.1
+
+[methods.two-phase]
+kind = "rpgd"
+direction_step = { schedule = "curvature" }
+scale_step = { schedule = "two_phase", before = 0.0, after = 0.1, switch = 50 }
+"""
+
+
+def write(folder, text=TEXT):
+    path = folder / "sweep.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def config(tmp_path):
+    return load_config(write(tmp_path))
+
+
+def data_of(path):
+    with xarray.open_dataset(path, engine="h5netcdf") as data:
+        return data.load()
+
+
+def test_the_file_is_a_labelled_grid_that_equals_direct_runs(config, tmp_path):
+    outcome = run_sweep(config, tmp_path / "out")
+    assert (outcome.computed, outcome.reused) == (20, 0)
+    data = data_of(outcome.path)
+    assert dict(data.sizes) == {"problem": 2, "seed": 5, "method": 2, "start": 2, "scale": 4}
+    assert data.condition_number.values.tolist() == [1.0, 3.0]
+    assert {"configuration", "versions", "command"} <= set(data.attrs)
+    problem = wn.datasets.make_regression(4, 9, 3.0, 3.0, seed=2)
+    w0 = wn.datasets.random_direction(9, 2 * 1_000_003 + 1)
+    method = wn.RPGD(wn.schedules.curvature(), wn.schedules.two_phase(0.0, 0.1, 50))
+    result = wn.run(method, problem, 3.0, w0, max_steps=3000)
+    entry = data.isel(problem=1, seed=2, start=1, scale=3).sel({"method": "two-phase"})
+    assert float(entry.norm) == pytest.approx(result.norm, rel=1e-12)
+    assert int(entry.num_steps) == result.num_steps
+
+
+def test_a_second_time_nothing_is_computed(config, tmp_path):
+    first = run_sweep(config, tmp_path / "out")
+    again = run_sweep(config, tmp_path / "out")
+    assert (again.computed, again.reused) == (0, 20)
+    assert data_of(first.path).identical(data_of(again.path))
+
+
+def test_a_changed_file_computes_only_what_changed(config, tmp_path):
+    run_sweep(config, tmp_path / "out")
+    other = load_config(write(tmp_path, TEXT.replace("step = 0.1\n", "step = 0.2\n")))
+    assert run_sweep(other, tmp_path / "out").computed == 10  # gradient descent only
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "foreign", "empty", "text"])
+def test_a_damaged_or_foreign_shard_is_computed_again(config, tmp_path, damage):
+    clean = data_of(run_sweep(config, tmp_path / "clean").path)
+    run_sweep(config, tmp_path / "out")
+    folder = tmp_path / "out" / "test.shards"
+    victim, donor = sorted(folder.glob("*.npz"))[:2]
+    content = bytearray(victim.read_bytes())
+    if damage == "truncate":
+        victim.write_bytes(content[: len(content) // 2])
+    elif damage == "flip":
+        content[len(content) // 2] ^= 0xFF
+        victim.write_bytes(content)
+    elif damage == "foreign":
+        victim.write_bytes(donor.read_bytes())
+    else:
+        victim.write_bytes(b"" if damage == "empty" else b"not a shard")
+    outcome = run_sweep(config, tmp_path / "out")
+    assert outcome.computed == 1
+    assert _same_numbers(data_of(outcome.path), clean)
+
+
+def test_a_shard_with_other_numbers_under_the_right_name_is_found_out(config, tmp_path):
+    """Not damaged in transit but wrong: its arrays do not match its digest."""
+    run_sweep(config, tmp_path / "out")
+    folder, shard = tmp_path / "out" / "test.shards", plan_shards(config)[0]
+    path = store.shard_path(folder, shard)
+    with np.load(path) as file:
+        content = dict(file)
+    content["norm"] = content["norm"] + 1.0
+    np.savez(path, **content)
+    assert store.read_shard(folder, shard, (2, 4)) is None
+
+
+def test_pickles_are_never_loaded(config, tmp_path):
+    folder, shard = tmp_path, plan_shards(config)[0]
+    np.savez(store.shard_path(folder, shard), key=np.array(shard.key), norm=np.array([object()]))
+    assert store.read_shard(folder, shard, (2, 4)) is None
+
+
+def _same_numbers(a, b):
+    return all(np.array_equal(a[name].values, b[name].values, equal_nan=True) for name in b.data_vars)
+
+
+def test_twenty_kills_later_the_data_is_the_same(tmp_path):
+    """SIGKILL at random moments; every start goes on, and the end equals an uninterrupted run."""
+    text = TEXT.replace("seeds = 5", "seeds = 60").replace("max_steps = 3000", "max_steps = 20000")
+    text = text.replace("condition_number = [1.0, 3.0]", "condition_number = [20.0, 40.0]").replace(
+        "step = 0.1\n", "step = 0.02\n"
+    )
+    path = write(tmp_path, text)
+    clean = data_of(run_sweep(load_config(path), tmp_path / "clean").path)
+    command = [
+        sys.executable,
+        "-m",
+        "weightnorm.cli.main",
+        "sweep",
+        str(path),
+        "--out",
+        str(tmp_path / "out"),
+        "--threads",
+        "1",
+    ]
+    chance, kills, counts = random.Random(0), 0, []
+    folder = tmp_path / "out" / "test.shards"
+    while kills < 20:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = len(list(folder.glob("*.npz"))) if folder.exists() else 0
+        deadline = time.monotonic() + 60
+        while len(list(folder.glob("*.npz"))) == before and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)  # until it has finished something, so that every kill hits a working process
+        time.sleep(chance.uniform(0.0, 0.02))
+        if process.poll() is not None:
+            break
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+        counts.append(len(list(folder.glob("*.npz"))))
+    assert kills == 20, "the sweep finished too soon for twenty kills"
+    assert counts == sorted(counts)  # nothing finished was lost
+    outcome = run_sweep(load_config(path), tmp_path / "out")
+    assert outcome.reused >= counts[-1]
+    assert outcome.computed > 0
+    assert _same_numbers(data_of(outcome.path), clean)
+
+
+def test_ctrl_c_says_how_to_go_on(config, tmp_path, monkeypatch):
+    from weightnorm.sweeps import execute
+
+    calls = []
+
+    def interrupt(config, shard):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return compute_shard(config, shard)
+
+    monkeypatch.setattr(execute, "compute_shard", interrupt)
+    result = CliRunner().invoke(app, ["sweep", str(write(tmp_path)), "--out", str(tmp_path / "out"), "--threads", "1"])
+    assert result.exit_code == 130
+    assert "goes on where this stopped" in result.stderr
+    monkeypatch.undo()
+    assert 2 <= run_sweep(config, tmp_path / "out").reused < 20
+
+
+def test_a_full_disk_loses_nothing(config, tmp_path, monkeypatch):
+    written = []
+    replace = os.replace
+
+    def full(source, target):
+        if str(target).endswith(".npz"):
+            written.append(target)
+            if len(written) > 7:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StoreError, match="the disk is full; finished shards are safe"):
+        run_sweep(config, tmp_path / "out", threads=1)
+    monkeypatch.undo()
+    assert not list((tmp_path / "out" / "test.shards").glob(".*.part"))
+    outcome = run_sweep(config, tmp_path / "out")
+    assert outcome.reused == 7
+    assert _same_numbers(data_of(outcome.path), data_of(run_sweep(config, tmp_path / "clean").path))
+
+
+def test_two_writers_on_one_store(tmp_path):
+    path = write(tmp_path, TEXT.replace("seeds = 5", "seeds = 20"))
+    command = [sys.executable, "-m", "weightnorm.cli.main", "sweep", str(path), "--out", str(tmp_path / "out"), "--json"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    for process in both:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    clean = data_of(run_sweep(load_config(path), tmp_path / "clean").path)
+    assert _same_numbers(data_of(tmp_path / "out" / "test.nc"), clean)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("name = ", "nmae = "), r"nmae: Extra inputs are not permitted"),
+        (("step = 0.1", "step = -0.1"), r"methods.gd.step: Input should be greater than or equal to 0"),
+        (("switch = 50", "swich = 50"), r"methods.two-phase.scale_step.swich: Extra inputs"),
+        (("before = 0.0, ", ""), r"methods.two-phase.scale_step.*before is missing"),
+        (('kind = "rpgd"', 'kind = "sgd"'), r"methods.two-phase.*'sgd'"),
+        (("num = 4", "num = 0"), r"starts.scales.num: Input should be greater than or equal to 1"),
+        (
+            ("condition_number = [1.0, 3.0]", "condition_number = [0.5]"),
+            r"problems.condition_number.0: Input should be greater",
+        ),
+        (("seeds = 5", "seeds = 0"), r"problems.seeds"),
+        (("max_steps = 3000", "max_steps = -1"), r"max_steps: Input should be greater"),
+        (("[starts]", "[starts"), r"not a TOML file"),
+    ],
+)
+def test_a_wrong_file_names_its_key(tmp_path, change, message):
+    assert change[0] in TEXT
+    path = write(tmp_path, TEXT.replace(*change))
+    with pytest.raises(ConfigError, match=message):
+        load_config(path)
+    result = CliRunner().invoke(app, ["sweep", str(path), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def test_a_missing_file(tmp_path):
+    assert CliRunner().invoke(app, ["sweep", str(tmp_path / "none.toml")]).exit_code == 2
+
+
+def test_the_example_is_valid():
+    config = load_config(Path(__file__).parents[1] / "examples" / "sweep.toml")
+    assert len(plan_shards(config)) == 400
