@@ -82,6 +82,20 @@ def test_an_error_of_the_norm_does_not_grow():
     assert end.perp_norm[-1] == pytest.approx(limit.perp_norm, rel=1e-8)
 
 
+def test_a_slow_beginning_is_no_standstill():
+    """g0 = 1e-10 next to S: hardly anything moves for a long time, but the direction's gradient is all there."""
+    problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    trajectory = wn.flow(problem, 1e-10, [0.0, 1.0])
+    assert trajectory.status == "converged"
+    limit = wn.theory.flow_limit(problem, 1e-10, [0.0, 1.0])
+    np.testing.assert_allclose(trajectory.final_weights, limit.weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("ratio", [1e-2, 1e-3, 1e-4])
+def test_the_invariant_at_small_ratios(problem, w0, ratio):
+    assert wn.flow(problem, 1.0, w0, ratio).drift <= 1e-9
+
+
 class TestStandstill:
     def test_a_point_of_s(self, problem, w0):
         trajectory = wn.flow(problem, 0.0, problem.split(w0)[1])

@@ -1,5 +1,6 @@
 """The theory: measured tables, high precision, symmetries, guarantees."""
 
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -11,7 +12,7 @@ from test_properties import instances, seeds
 
 import weightnorm as wn
 from weightnorm import theory
-from weightnorm.certificate.instances import make_instance
+from weightnorm.certificate.instances import make_instance, make_start
 
 Q0 = np.sqrt(0.6)
 
@@ -98,6 +99,10 @@ def test_the_limit_equals_the_integrated_flow_on_a_thousand_instances():
     for index in range(1200):
         options = {"condition": float(10 ** rng.uniform(0, 3))} if index % 3 == 0 else {}
         it = make_instance(rng, **options)
+        if index % 5 == 0:  # tiny and huge ratios, and a start at scale zero
+            it = replace(it, c=it.gstar**2 * float(10 ** rng.uniform(-3, 3)))
+        if index % 11 == 0:
+            it = replace(it, g0=0.0, w0=make_start(rng, it.problem))
         limit = theory.flow_limit(it.problem, it.g0, it.w0, it.c)
         smallest = 1.0 / np.linalg.cond(it.problem.A)
         end = wn.flow(it.problem, it.g0, it.w0, it.c, tolerance=0.5 * (1e-10 * smallest * it.gstar) ** 2)
@@ -105,6 +110,7 @@ def test_the_limit_equals_the_integrated_flow_on_a_thousand_instances():
         assert np.sign(limit.scale) == np.sign(end.scale[-1]), it.told
         assert limit.scale**2 == pytest.approx(end.scale[-1] ** 2, rel=1e-8), it.told
         assert limit.perp_norm == pytest.approx(end.perp_norm[-1], rel=1e-8, abs=1e-14 * it.gstar), it.told
+        assert np.linalg.norm(limit.weights - end.final_weights) <= 1e-8 * limit.norm, it.told
         crossed += np.sign(limit.scale) != np.sign(it.g0)
     assert crossed > 20  # the sign was really at stake
 
@@ -135,6 +141,27 @@ def test_the_finite_step_limit_agrees_with_the_measured_numbers():
     wn_ = theory.finite_step_limit(problem, 2.8, w0, "wn", 0.02).norm - flow
     assert rpgd == pytest.approx(3.11846 - 3.12469, abs=0.0025)
     assert wn_ == pytest.approx(3.12991 - 3.12469, abs=0.0025)
+
+
+@pytest.mark.parametrize("condition_number", [1e3, 1e4, 1e6])
+def test_the_finite_step_limit_of_a_stiff_problem_comes_back(condition_number):
+    problem = wn.datasets.make_regression(condition_number=condition_number, seed=0)
+    said = theory.finite_step_limit(problem, 2.8, wn.datasets.random_direction(50, 0), "rpgd", 0.01)
+    assert 3.0 < said.norm < 3.2
+    assert said.applies or said.failing == ("the drift has settled",)
+
+
+def test_a_start_in_the_row_space_at_a_large_scale():
+    """(g0² − g²)/2c in the thousands: nothing may overflow, and there is no w⊥ to grow."""
+    problem = wn.datasets.make_regression(5, 12, condition_number=3.0, seed=2)
+    inside = problem.split(wn.datasets.random_direction(12, 3))[0]
+    for g0, c in ((8.0, 0.05), (6.0, 0.01), (8.0, 1e-3)):
+        limit = theory.flow_limit(problem, g0, inside, c)
+        end = wn.flow(problem, g0, inside, c, tolerance=1e-16)
+        assert limit.scale == pytest.approx(3.0, rel=1e-12)
+        assert end.scale[-1] == pytest.approx(3.0, rel=1e-6)
+        assert np.linalg.norm(end.final_weights) == pytest.approx(end.scale[-1], rel=1e-12)
+    assert theory.finite_step_limit(problem, 8.0, inside, "rpgd", 1e-3, 1e-3).norm == pytest.approx(3.0)
 
 
 def check_plan(rng):
@@ -199,8 +226,14 @@ def test_assumptions_are_checked_and_named():
         (lambda p, w: theory.fixed_scale_limit(p, 0.0, w), "scale is 0: at a fixed zero scale nothing moves"),
         (lambda p, w: theory.finite_step_limit(p, 1.0, w, "sgd", 0.1), "method must be one of 'rpgd', 'wn'"),
         (lambda p, w: theory.finite_step_limit(p, 1.0, w, "wn", 0.0), "step must be greater than 0"),
+        (lambda p, w: theory.two_phase_b(3.0, 1.0, 0.0), "accuracy must be greater than 0 and at most 1, got 0"),
+        (lambda p, w: theory.two_phase_a(3.0, 1.0, 0.5, 0.1, rho=0.0), "rho must be greater than 0"),
+        (lambda p, w: theory.two_phase_a(3.0, 1.0, 1.5, 0.1), "parallel must be between 0 and 1"),
+        (lambda p, w: theory.stationary_point(p, 1.0, 0 * w), "w is zero"),
+        (lambda p, w: theory.flow_limit(p, 1e200, w), "scale must be at most 1e140 in size"),
+        (lambda p, w: theory.flow_limit(wn.LeastSquares([[1.0] * 50] * 2, [1.0, -1.0]), 1.0, w), "wholly out of A's reach"),
         (lambda p, w: theory.two_phase_b(3.0, 4.0, 0.1), r"g0 must be between 0 and g\* = 3, got 4"),
-        (lambda p, w: theory.plan(p, 0.0), "accuracy must be greater than 0"),
+        (lambda p, w: theory.plan(p, 0.0), "accuracy must be at least 1e-100"),
         (lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0), "method must be 'rpgd' or 'wn'"),
     ],
 )

@@ -22,14 +22,14 @@ from .rowspace import ReducedProblem
 
 Array = NDArray[np.float64]
 
-RELATIVE, ABSOLUTE = 1e-13, 1e-15  # of the integration
+RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
 MAX_STEPS = 200_000
-NOTHING = -500.0  # log of a p so small that it is nothing
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
+CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
 
 
-def _field(problem: ReducedProblem, c: float) -> tuple[Callable[..., Array], Callable[..., Array]]:
+def _field(problem: ReducedProblem, c: float, in_row_space: bool) -> tuple[Callable[..., Array], Callable[..., Array]]:
     """The right-hand side in (g, z, log p) and its Jacobian.
 
     Everything depends on u = z/‖w‖, so that an error in ‖w‖ = √(z·z + p²) stays what it is; with z itself it would grow like
@@ -38,7 +38,7 @@ def _field(problem: ReducedProblem, c: float) -> tuple[Callable[..., Array], Cal
     lam, xi = problem.curvatures, problem.target
 
     def parts(state: Array) -> tuple[float, Array, float, float, Array, float]:
-        g, z, p2 = float(state[0]), state[1:-1], float(np.exp(2.0 * state[-1]))
+        g, z, p2 = float(state[0]), state[1:-1], 0.0 if in_row_space else float(np.exp(2.0 * state[-1]))
         square = float(z @ z) + p2
         u = z / np.sqrt(square)
         e = lam * (g * u - xi)
@@ -46,7 +46,7 @@ def _field(problem: ReducedProblem, c: float) -> tuple[Callable[..., Array], Cal
 
     def derivative(t: float, state: Array) -> Array:
         g, u, square, _, e, s = parts(state)
-        return np.concatenate([[-c * s], -g * (e - s * u), [g * s / np.sqrt(square)]])
+        return np.concatenate([[-c * s], -g * (e - s * u), [0.0 if in_row_space else g * s / np.sqrt(square)]])
 
     def jacobian(t: float, state: Array) -> Array:
         g, u, square, p2, e, s = parts(state)
@@ -62,6 +62,8 @@ def _field(problem: ReducedProblem, c: float) -> tuple[Callable[..., Array], Cal
         J[-1, 0] = (s + g * s_g) / n
         J[-1, 1:-1] = g * s_z / n - g * s * u / square
         J[-1, -1] = g * s_p / n - g * s * p2 / (n * square)
+        if in_row_space:
+            J[-1] = 0.0
         return J
 
     return derivative, jacobian
@@ -72,21 +74,30 @@ def integrate(
 ) -> tuple[Array, Array, Status, str]:
     """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit w), status, message."""
     in_row_space = not np.isfinite(state[-1])
-    working = np.where(np.isfinite(state), state, NOTHING)  # a start in the row space has p = 0 for ever
+    working = np.where(np.isfinite(state), state, 0.0)  # a start in the row space has p = 0 for ever
+
+    def unit(at: Array) -> Array:
+        square = at[1:-1] @ at[1:-1] + (0.0 if in_row_space else np.exp(2.0 * at[-1]))
+        return np.asarray(at[1:-1] / np.sqrt(square))
 
     def loss(at: Array) -> float:
-        error = at[0] * at[1:-1] / np.sqrt(at[1:-1] @ at[1:-1] + np.exp(2.0 * at[-1])) - problem.target
+        error = at[0] * unit(at) - problem.target
         return float(problem.floor + 0.5 * (problem.curvatures * error) @ error)
 
     times, states = [0.0], [working]
     if loss(working) <= tolerance:
         status, message = Status.CONVERGED, f"loss {loss(working):.6g} <= tolerance {tolerance:g} at the start"
-    elif _stuck(problem, working, c):
+    elif _at_rest(problem, float(state[0]), unit(working), c, FLAT):
         status, message = Status.STATIONARY, "the right-hand side is zero: a point where the flow does not move"
     else:
-        status, message = _advance(_field(problem, c), loss, tolerance, end, times, states)
+
+        def calm(at: Array) -> bool:
+            return _at_rest(problem, float(at[0]), unit(at), c, CALM)
+
+        status, message = _advance(_field(problem, c, in_row_space), loss, calm, tolerance, end, times, states)
     table = np.array(states)
-    log_norm = 0.5 * np.log(np.sum(table[:, 1:-1] ** 2, axis=1) + np.exp(2.0 * table[:, -1]))
+    outside = 0.0 if in_row_space else np.exp(2.0 * table[:, -1])
+    log_norm = 0.5 * np.log(np.sum(table[:, 1:-1] ** 2, axis=1) + outside)
     table[:, 1:-1] *= np.exp(-log_norm)[:, None]
     table[:, -1] = -np.inf if in_row_space else table[:, -1] - log_norm
     return np.array(times), table, status, message
@@ -95,6 +106,7 @@ def integrate(
 def _advance(
     field: tuple[Callable[..., Array], Callable[..., Array]],
     loss: Callable[[Array], float],
+    calm: Callable[[Array], bool],
     tolerance: float,
     end: float,
     times: list[float],
@@ -110,7 +122,8 @@ def _advance(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a failed step is a status, not a warning
                 solver.step()
-            if solver.status == "failed":
+            stalled = solver.status == "running" and float(solver.t) == times[-1]
+            if solver.status == "failed" or stalled or not np.isfinite(solver.y).all():
                 break
             here, now = solver.y.copy(), float(solver.t)
             if loss(here) <= tolerance:
@@ -124,7 +137,7 @@ def _advance(
                 return Status.MAX_STEPS, f"the time is up; the loss is {loss(here):.6g}"
             if now >= 2.0 * marked_at:
                 size = np.maximum(1.0, np.abs(here))
-                if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all():
+                if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all() and calm(here):
                     return Status.STATIONARY, f"nothing moves any more; the loss is {loss(here):.6g}"
                 mark, marked_at = here, now
     return Status.MAX_STEPS, f"the integration got no further than time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
@@ -141,12 +154,14 @@ def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> t
     return when, inside(when)
 
 
-def _stuck(problem: ReducedProblem, state: Array, c: float) -> bool:
-    """Whether the start is a rest point to rounding: S, or a solution, or (c = 0) a settled direction."""
-    g, z = state[0], state[1:-1]
-    e = problem.curvatures * (g * z - problem.target)
-    size = float(np.linalg.norm(e))
-    terms = float(np.linalg.norm(problem.curvatures * problem.target) + abs(g) * np.linalg.norm(problem.curvatures * z))
-    across = float(np.linalg.norm(g * (e - (z @ e) * z)))
-    along = c * abs(float(z @ e))
-    return size <= FLAT * terms or (across <= FLAT * abs(g) * size and along <= FLAT * c * size)
+def _at_rest(problem: ReducedProblem, g: float, u: Array, c: float, tolerance: float) -> bool:
+    """Whether the field vanishes against its own terms: at a solution, in S, or (c = 0) at a settled direction."""
+    error = g * u - problem.target
+    if (np.abs(error) <= tolerance * (np.abs(g * u) + np.abs(problem.target))).all():
+        return True
+    e = problem.curvatures * error
+    size, s = float(np.linalg.norm(e)), float(u @ e)
+    # ‖P Aᵀr‖² in all coordinates: across w there is also −s times the part of w off the row space.
+    across = float(np.sqrt(np.sum((e - s * u) ** 2) + s * s * max(0.0, 1.0 - float(u @ u))))
+    along = c == 0.0 or abs(s) <= tolerance * size
+    return bool((g == 0.0 or across <= tolerance * size) and along)

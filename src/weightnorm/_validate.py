@@ -32,6 +32,14 @@ def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool =
     return number
 
 
+def squarable(name: str, value: object) -> float:
+    """A number whose square neither overflows nor is about to."""
+    number = real(name, value)
+    if abs(number) > 1e140:
+        raise ValueError(f"{name} must be at most 1e140 in size, got {number:g}: its square would overflow")
+    return number
+
+
 def integer(name: str, value: object, *, minimum: int = 0) -> int:
     """A whole number, at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):

@@ -35,7 +35,7 @@ class Trajectory:
         `max_steps` if the time was up.
     message : str
     drift : float
-        The largest departure of the invariant from its start.
+        The largest departure of the invariant from its start, relative to the larger of 1 and its terms log ‖w⊥‖ and g²/2c.
     """
 
     time: Vector
@@ -104,7 +104,7 @@ def flow(
     """
     if not isinstance(problem, LeastSquares):
         raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
-    g = _validate.real("scale", scale)
+    g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     ratios = [_validate.real("ratio", ratio, minimum=0.0)]
     if restart_ratio is not None:
@@ -134,7 +134,9 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     >>> wn.gradient_flow(problem, 2.8, w0, times=[0.0, 1.0, 50.0]).loss.round(3).tolist()
     [4.485, 0.607, 0.0]
     """
-    g = _validate.real("scale", scale)
+    if not isinstance(problem, LeastSquares):
+        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     t = _validate.array("times", times, ndim=1)
     if t.min() < 0 or (np.diff(t) < 0).any():
@@ -160,7 +162,8 @@ def _trajectory(
         values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
         invariants.append(values)
         if c > 0 and np.isfinite(values[0]):
-            drift = max(drift, float(np.abs(values - values[0]).max()))
+            terms = max(1.0, float(np.abs(states[:, -1]).max()), float((states[:, 0] ** 2).max() / (2 * c)))
+            drift = max(drift, float(np.abs(values - values[0]).max()) / terms)
     states = np.concatenate([states for _, states, _ in pieces])
     g = states[:, 0]
     coordinates = g[:, None] * np.column_stack([states[:, 1:-1], np.exp(states[:, -1])])

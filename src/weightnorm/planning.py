@@ -84,7 +84,7 @@ def plan(problem: LeastSquares, accuracy: float) -> Plan:
     """
     if not isinstance(problem, LeastSquares):
         raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
-    target = _validate.real("accuracy", accuracy, minimum=0.0, strict=True)
+    target = _validate.real("accuracy", accuracy, minimum=1e-100)
     lam = problem.factorisation.singular_values**2
     gstar = float(np.linalg.norm(problem.target))
     if gstar == 0.0:

@@ -11,7 +11,8 @@ INTRODUCTION = """# Every claim of the paper, checked
 The paper is Wu, Dobriban, Ren, Wu, Li, Gunasekar, Ward and Liu, *Implicit Regularization and Convergence for Weight
 Normalization*, NeurIPS 2020. It studies least squares, ½‖Ax − y‖², trained in the coordinates x = g·w/‖w‖: a scale g and a
 direction w. Below is every claim it makes about that, what it prints, what is true, and the function of `weightnorm.theory`
-that says it exactly. Each was put to the test against simulations that share no code with it; this page was written by
+that says it exactly. Each was put to the test against simulations that share no code with it: plain steps and an integration
+of the flow in d dimensions (where rounding would swamp those, the flow in reduced coordinates). This page was written by
 `weightnorm verify --markdown docs/claims.md`, and `weightnorm verify` repeats the test in front of you.
 
 **Words.** x* is the solution of smallest norm, g* = ‖x*‖ and w* = x*/g* (so x* = g*w*). w⊥ is the part of w that the data

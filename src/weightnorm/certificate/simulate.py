@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,3 +88,53 @@ def ball_descent(problem: LeastSquares, scale: float, w: Array, num_steps: int) 
         size = float(np.linalg.norm(w))
         w = w / size if size > 1.0 else w
     return w
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a flow integrated in d dimensions ended."""
+
+    scale: float
+    weights: Array
+    time: float
+    perp: float
+
+
+def flow_end(problem: LeastSquares, g: float, w: Array, c: float, tolerance: float) -> End:
+    """Integrate the WN flow for (g, w/‖w‖) in d dimensions until the loss is small, or nothing moves any more."""
+    from scipy.integrate import LSODA, Radau
+
+    def parts(state: Array) -> tuple[float, Array, Array, float]:
+        scale, u = float(state[0]), state[1:] / np.linalg.norm(state[1:])
+        pull = problem.A.T @ (problem.A @ (scale * u) - problem.y)
+        return scale, u, pull, float(u @ pull)
+
+    def field(t: float, state: Array) -> Array:
+        scale, u, pull, s = parts(state)
+        return np.concatenate([[-c * s], -scale * (pull - s * u)])
+
+    state, mark, marked_at, time = np.concatenate([[g], w]), np.concatenate([[g], w]), 0.0, 0.0
+    for kind in (LSODA, Radau):  # the second, should the first fail
+        solver = kind(field, time, state, np.inf, rtol=1e-12, atol=1e-14)
+        while solver.status == "running":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                solver.step()
+            if solver.status == "failed" or float(solver.t) == time or not np.isfinite(solver.y).all():
+                break
+            state, time = solver.y.copy(), float(solver.t)
+            scale, u, pull, s = parts(state)
+            if float(problem.value(scale * u)) <= tolerance:
+                return _end(problem, scale, u, time)
+            if time >= 2 * marked_at:
+                still = np.abs(state - mark).max() <= 1e-12 * max(1.0, abs(scale))
+                if still and marked_at > 0 and np.linalg.norm(pull - s * u) <= 1e-8 * np.linalg.norm(pull):
+                    return _end(problem, scale, u, time)
+                mark, marked_at = state, time
+    raise RuntimeError(f"the simulation of the flow stopped at time {time:g}")
+
+
+def _end(problem: LeastSquares, scale: float, u: Array, time: float) -> End:
+    weights = scale * u
+    rest = weights - np.linalg.pinv(problem.A) @ (problem.A @ weights)
+    return End(scale, weights, time, float(np.linalg.norm(rest)))

@@ -67,9 +67,10 @@ def _show(console: Console, certificate: Any) -> None:
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for line in certificate.lines:
-        printed = f"{line.refuted}/{line.printed} fail" if line.refuted else f"{line.printed} hold"
-        verdict = line.verdict if line.ok or line.verdict == "broken" else f"{line.verdict} (expected: {line.claim.verdict})"
-        style = STYLES[line.verdict] if line.ok else STYLES["broken"]
+        printed = f"{line.refuted}/{line.printed} fail" if line.refuted else f"{line.printed} hold" if line.printed else "–"
+        verdict, style = line.verdict, STYLES[line.verdict]
+        if line.ok and not line.as_established:
+            verdict += f" here (more instances: {line.claim.verdict})"
         table.add_row(line.claim.id, line.claim.paper, f"[{style}]{verdict}[/]", f"{line.comparisons} hold", printed)
     console.print(table)
     counts = {verdict: sum(line.verdict == verdict for line in certificate.lines) for verdict in STYLES}

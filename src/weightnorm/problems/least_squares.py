@@ -79,7 +79,10 @@ class LeastSquares:
     def target(self) -> Vector:
         """The minimum-norm solution in row-space coordinates, Uᵀy / S."""
         factors = self.factorisation
-        return factors.left.transposed(self.y) / factors.singular_values
+        inside = factors.left.transposed(self.y)
+        if np.linalg.norm(inside) <= 16 * EPS * np.linalg.norm(self.y):  # y is wholly out of reach
+            inside = np.zeros_like(inside)
+        return inside / factors.singular_values
 
     @cached_property
     def floor(self) -> float:

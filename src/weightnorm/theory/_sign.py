@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ._integrate import integrate_until
 from .setup import Setup
 from .statement import Assumption, assume
 
@@ -32,16 +33,21 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     return _integrated_sign(setup, c), off
 
 
+def perp_square(setup: Setup, g: float, c: float) -> float:
+    """‖w⊥‖² by the flow's invariant; a start in the row space has none, however large the exponent."""
+    if setup.q0 == 0.0:
+        return 0.0
+    return float(np.exp(min(2.0 * np.log(setup.q0) + (setup.g0**2 - g**2) / c, 600.0)))
+
+
 def _integrated_sign(setup: Setup, c: float) -> float:
     """Integrate (g, z) until the loss is clearly under ½‖y‖²: from there g cannot cross zero any more."""
-    from scipy.integrate import solve_ivp
-
     lam, xi = setup.lam, setup.target
 
     def unit(state: Array) -> Array:
         """The row-space part of w/‖w‖, with w⊥ from the invariant: an error of ‖w‖ would grow like w⊥ does."""
-        perp = setup.q0 * np.exp((setup.g0**2 - state[0] ** 2) / (2.0 * c))
-        return np.asarray(state[1:] / np.sqrt(state[1:] @ state[1:] + perp**2))
+        square = perp_square(setup, float(state[0]), c)
+        return np.asarray(state[1:] / np.sqrt(state[1:] @ state[1:] + square))
 
     def field(t: float, state: Array) -> Array:
         g, z = state[0], unit(state)
@@ -53,13 +59,6 @@ def _integrated_sign(setup: Setup, c: float) -> float:
         error = state[0] * unit(state) - xi
         return float(0.5 * (lam * error) @ error - (1.0 - CLEAR) * setup.zero_loss)
 
-    clear.terminal = True  # type: ignore[attr-defined]
-    clear.direction = -1  # type: ignore[attr-defined]
     start = np.concatenate([[setup.g0], setup.z0])
-    horizon = 1.0
-    while True:
-        solution = solve_ivp(field, (0.0, horizon), start, method="LSODA", events=clear, rtol=1e-10, atol=1e-13)
-        start = solution.y[:, -1]
-        if solution.t_events[0].size or horizon > 1e15:
-            return float(np.sign(start[0]))
-        horizon *= 4.0
+    end, _ = integrate_until(field, start, lambda state: clear(0.0, state) < 0.0)
+    return float(np.sign(end[0]))

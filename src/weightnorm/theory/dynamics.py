@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from ._sign import limit_sign
 from .setup import require_target, set_up
 from .statement import Value, assume
 
@@ -69,18 +70,19 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
     ...  ((1.0, [1.0, 0.0]), (0.0, [0.0, 1.0]), (0.0, [1.0, 0.0]))]
     ['solution', 'spurious', 'moving']
     """
-    w = np.asarray(w, dtype=np.float64) / np.linalg.norm(w)
+    w = _validate.direction("w", w, problem.shape[1])
+    pull_y = np.asarray(problem.A.T @ problem.y)
     r = problem.A @ (g * w) - problem.y
-    loss, scale = 0.5 * float(r @ r), float(problem.y @ problem.y)
-    along_y = float(w @ np.asarray(problem.A.T @ problem.y))
-    if loss <= REST**2 * max(scale, 1e-300):
+    pull = np.asarray(problem.A.T @ r)
+    loss, at_zero = 0.5 * float(r @ r), 0.5 * float(problem.y @ problem.y)
+    if np.linalg.norm(pull) <= REST * (np.linalg.norm(pull_y) + np.linalg.norm(pull - (-pull_y))):
         kind = "solution"
-    elif g == 0.0 and abs(along_y) <= REST * np.sqrt(scale) * np.linalg.norm(np.asarray(problem.A.T @ problem.y)):
+    elif g == 0.0 and abs(float(w @ pull_y)) <= REST * np.linalg.norm(pull_y):
         kind = "spurious"
     else:
         kind = "moving"
-    value = {"kind": kind, "loss": 0.5 * scale if kind == "spurious" else loss, "excluded_from_s": loss < 0.5 * scale}
-    return Value(value, assumptions=(assume("y ≠ 0", scale > 0), assume("w ≠ 0", True)), paper="Lemma 2.2")
+    value = {"kind": kind, "loss": at_zero if kind == "spurious" else loss, "excluded_from_s": loss < at_zero}
+    return Value(value, assumptions=(assume("y ≠ 0", at_zero > 0),), paper="Lemma 2.2")
 
 
 def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
@@ -127,4 +129,5 @@ def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Va
     else:
         r = problem.A @ fixed_scale_limit(problem, scale, direction).weights - problem.y
         loss = 0.5 * float(r @ r)
-    return Value(loss, assumptions=(assume("c > 0", c > 0),), paper="Theorem 2.5 (a), (b)")
+    conditions = (assume("c > 0", c > 0), *((limit_sign(setup, c)[1],) if c > 0 else ()))
+    return Value(loss, assumptions=conditions, paper="Theorem 2.5 (a), (b)")

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from ._sign import limit_sign
+from ._integrate import integrate_until
+from ._sign import limit_sign, perp_square
 from .limits import Limit, limit_square
 from .setup import Setup, require_target, set_up
 from .statement import assume
 
-TAIL = 1e-24  # the drift that is left when the loss has fallen by this factor is far below its own error
+TAIL = 1e-14  # ‖Aᵀr‖² fallen by this factor: the drift is an integral of such squares, and what is left of it is nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ def finite_step_limit(
     setup = set_up(problem, scale, direction)
     require_target(setup)
     sign, settled = limit_sign(setup, c)
-    drift, variation, rate = _integrated_drift(setup, c, eta, method)
+    drift, variation, rate, done = _integrated_drift(setup, c, eta, method)
     with np.errstate(divide="ignore"):
         log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
 
@@ -78,21 +79,23 @@ def finite_step_limit(
         distance=perp,
         drift=drift,
         error=abs(end(log_f0 + 2.0 * (drift + variation))[2] - norm) * stable,
-        assumptions=(settled, assume("the step is well inside the stable range, η·max(g², c)·λmax < 1", stable < 1.0)),
+        assumptions=(
+            settled,
+            assume("the drift has settled", done),
+            assume("the step is well inside the stable range, η·max(g², c)·λmax < 1", stable < 1.0),
+        ),
         paper="beyond the paper",
     )
 
 
-def _integrated_drift(setup: Setup, c: float, eta: float, method: str) -> tuple[float, float, float]:
-    """D along the flow, its total variation, and the largest rate max(g², c)·λmax on the way."""
-    from scipy.integrate import solve_ivp
-
+def _integrated_drift(setup: Setup, c: float, eta: float, method: str) -> tuple[float, float, float, bool]:
+    """D along the flow, its total variation, the largest rate max(g², c)·λmax on the way, and whether it has settled."""
     lam, xi = setup.lam, setup.target
     sign = 1.0 if method == "rpgd" else -1.0
 
     def unit(state: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """The row-space part of w/‖w‖ and the square of the rest, with w⊥ from the flow's invariant."""
-        perp2 = setup.q0**2 * np.exp((setup.g0**2 - state[0] ** 2) / c)
+        perp2 = perp_square(setup, float(state[0]), c)
         whole = state[1:-3] @ state[1:-3] + perp2
         return state[1:-3] / np.sqrt(whole), float(perp2 / whole)
 
@@ -109,13 +112,12 @@ def _integrated_drift(setup: Setup, c: float, eta: float, method: str) -> tuple[
         drift, variation = along - across_part + growth, abs(along) + across_part + abs(growth)
         return np.concatenate([[-c * s], -g * across, [eta * g * g * size / square, drift, variation]])
 
-    state = np.concatenate([[setup.g0], setup.z0, [1.0, 0.0, 0.0]])
-    horizon, widest, begun = 1.0 / float(lam.max()), abs(setup.g0), setup.start_loss
-    while True:
-        solution = solve_ivp(field, (0.0, horizon), state, method="LSODA", rtol=1e-10, atol=1e-13)
-        state = solution.y[:, -1]
-        widest = max(widest, float(np.abs(solution.y[0]).max()))
-        error = state[0] * unit(state)[0] - xi
-        if 0.5 * (lam * error) @ error <= TAIL * max(begun, setup.zero_loss) or horizon > 1e15:
-            return float(state[-2]), float(state[-1]), max(widest**2, c) * float(lam.max())
-        horizon *= 2.0
+    start = np.concatenate([[setup.g0], setup.z0, [1.0, 0.0, 0.0]])
+    reference = max(float(np.sum((lam * xi) ** 2)), float(np.sum((lam * (setup.g0 * setup.z0 - xi)) ** 2)))
+    widest = [abs(setup.g0)]
+
+    def settled(state: NDArray[np.float64]) -> bool:
+        return bool(np.sum((lam * (state[0] * unit(state)[0] - xi)) ** 2) <= TAIL * reference)
+
+    end, done = integrate_until(field, start, settled, lambda state: widest.append(abs(float(state[0]))))
+    return float(end[-2]), float(end[-1]), max(max(widest) ** 2, c) * float(lam.max()), done

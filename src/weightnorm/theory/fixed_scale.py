@@ -59,8 +59,8 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
     return Limit(
         weights=setup.lift(inside, perp),
         scale=setup.g0,
-        norm=size,
-        perp_norm=abs(perp),
+        norm=float(np.hypot(np.linalg.norm(inside), perp if setup.q0 > 0 else 0.0)),
+        perp_norm=abs(perp) if setup.q0 > 0 else 0.0,
         distance=float(np.hypot(np.linalg.norm(inside - setup.target), perp)),
         assumptions=(
             assume("0 < |g0| ≤ g*, or w0⊥ ≠ 0", size <= setup.gstar or setup.q0 > 0),

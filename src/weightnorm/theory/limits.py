@@ -99,7 +99,8 @@ def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
     """
     g_limit = np.abs(np.asarray(g_limit, dtype=np.float64))
     exponent = (np.asarray(g0, dtype=np.float64) ** 2 - g_limit**2) / (2.0 * np.asarray(ratio, dtype=np.float64))
-    return np.asarray(g_limit * q0 * np.exp(exponent))
+    with np.errstate(divide="ignore"):  # q0 = 0 is a start in the row space: nothing, whatever the exponent
+        return np.asarray(g_limit * np.exp(np.log(q0) + exponent))
 
 
 def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:

@@ -71,7 +71,7 @@ def set_up(problem: Any, scale: Any, direction: Any) -> Setup:
     """Check a problem and a start, and reduce them."""
     if not isinstance(problem, LeastSquares):
         raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
-    g0 = _validate.real("scale", scale)
+    g0 = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     space = RowSpace(problem)
     start, frame = space.start(unit)

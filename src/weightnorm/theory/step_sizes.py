@@ -43,6 +43,11 @@ def _between(g0: float, gstar: float) -> Assumption:
     return assume("0 < g0 < g*", True)
 
 
+def _require(name: str, value: float, low: float, high: float) -> None:
+    if not low < value <= high:
+        raise ValueError(f"{name} must be greater than {low:g} and at most {high:g}, got {value:g}")
+
+
 def _whole(number: float) -> int:
     """Rounded up, and not below zero; an integer within rounding is itself."""
     return max(0, int(np.ceil(number - 1e-12 * max(1.0, abs(number)))))
@@ -62,6 +67,11 @@ def two_phase_a(
     (41, 4, True)
     """
     between = _between(g0, gstar)
+    _require("accuracy", accuracy, 0.0, 1.0)
+    _require("rho", rho, 0.0, 1.0)
+    _require("second_step", second_step, 0.0, 1.0)
+    if not 0 <= parallel <= 1 + 1e-12:
+        raise ValueError(f"parallel must be between 0 and 1, as ‖Aw0‖ of a unit w0, got {parallel:g}")
     perp = 0.99 * accuracy / (2.0 * gstar + accuracy)
     room = gstar**2 - g0**2
     # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
@@ -100,10 +110,12 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
     (5, 1)
     """
     between = _between(g0, gstar)
+    _require("accuracy", accuracy, 0.0, 1.0)
+    _require("second_step", second_step, 0.0, 1.0)
     shrink = 1.0 - accuracy**2
     first = max(1, _whole(-2.0 * np.log(accuracy) / np.log(gstar**2 / g0**2)))
     left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
-    second = _whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left))
+    second = _whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left)) if left > 0 else 1
     conditions = (
         between,
         assume("0 < ε < ½", 0 < accuracy < 0.5),

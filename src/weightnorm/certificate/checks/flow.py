@@ -31,9 +31,10 @@ def flow_steps(evidence: Evidence, rng: Rng, instances: int) -> None:
         ratio = steps["scale_step"] / steps["direction_step"]
         coarse, fine = (run_for_time(it.problem, rpgd_step, g, it.w0, eta, ratio, time) for eta in (2e-3, 1e-3))
         target = _flow_weights(it.problem, g, it.w0, c, time)
-        evidence.equal("2x(η/2) − x(η) is the flow", 2 * fine - coarse, target, rtol=2e-5, **it.told)
+        told = it.told | {"g0": g, "c": c, "time": time}
+        evidence.equal("2x(η/2) − x(η) is the flow", 2 * fine - coarse, target, rtol=2e-5, **told)
         swapped = run_for_time(it.problem, rpgd_step, g, it.w0, c * 1e-3, 1.0 / c, time * c)
-        evidence.as_printed(np.linalg.norm(swapped - target) < 1e-2 * np.linalg.norm(target), **it.told)
+        evidence.as_printed(np.linalg.norm(swapped - target) < 1e-2 * np.linalg.norm(target), **told)
 
 
 @check("flow-gradients")
@@ -143,7 +144,7 @@ def loss_geometric(evidence: Evidence, rng: Rng, instances: int) -> None:
         it = make_instance(rng, ("row space",) if tight else TAME, **options)
         w0 = it.solution / it.gstar if tight else it.w0
         g0, c = (3.0 * it.gstar, it.gstar**2) if tight else (abs(it.g0), it.c)
-        trajectory = flow(it.problem, g0, w0, c, tolerance=1e-12)
+        trajectory, told = flow(it.problem, g0, w0, c, tolerance=1e-12), it.told | {"g0": g0, "c": c}
         bound, smallest = float(np.abs(trajectory.scale).min()), float(np.linalg.eigvalsh(it.problem.A @ it.problem.A.T).min())
         ratio = trajectory.loss / trajectory.loss[0]
         envelope = theory.loss_envelope(trajectory.time, bound, c, smallest)
@@ -151,10 +152,10 @@ def loss_geometric(evidence: Evidence, rng: Rng, instances: int) -> None:
         if tight:
             # The envelope is attained, so a rate that is 0.1 % too fast is refuted at the end.
             rate = -np.log(ratio[-1]) / (2 * trajectory.time[-1])
-            evidence.equal("the rate where it is attained", smallest * min(bound**2, c), rate, rtol=1e-6, **it.told)
-        evidence.at_most("‖r‖² over its envelope", worst, 1.0, slack=1e-6, **it.told)
+            evidence.equal("the rate where it is attained", smallest * min(bound**2, c), rate, rtol=1e-6, **told)
+        evidence.at_most("‖r‖² over its envelope", worst, 1.0, slack=1e-6, **told)
         printed = np.exp(-min(bound**2, c) * trajectory.time)
-        evidence.as_printed((ratio <= printed * (1 + 1e-6)).all(), smallest_eigenvalue=smallest, **it.told)
+        evidence.as_printed((ratio <= printed * (1 + 1e-6)).all(), smallest_eigenvalue=smallest, **told)
     weak = make_problem(rng, m=2, condition=10.0)  # λmin = 0.01: far slower than min(C², c)
     trajectory = flow(weak, 3.0, make_start(rng, weak), 1.0, tolerance=1e-8)
     printed = np.exp(-min(float(np.abs(trajectory.scale).min()) ** 2, 1.0) * trajectory.time)
@@ -168,13 +169,14 @@ def invariant(evidence: Evidence, rng: Rng, instances: int) -> None:
     for _ in range(max(6, instances // 2)):
         it = make_instance(rng, ("general", "orthogonal", "nearly in the row space"), condition=2.0)
         c = max(it.c, 0.2)
+        told = it.told | {"c": c}
         g, w = wn_gradient_flow(it.problem.gradient, it.g0, it.w0, c, 0.7)
         before, after = split(it.problem, it.w0)[1], split(it.problem, w)[1]
         factor = theory.perp_factor(it.g0, g, c)
-        evidence.equal("w_t⊥", factor * before, after, rtol=1e-8, atol=1e-13, **it.told)
-        evidence.as_printed(np.allclose(factor * before, after, rtol=1e-7, atol=1e-12), **it.told)
+        evidence.equal("w_t⊥", factor * before, after, rtol=1e-8, atol=1e-13, **told)
+        evidence.as_printed(np.allclose(factor * before, after, rtol=1e-7, atol=1e-12), **told)
         trajectory = flow(it.problem, it.g0, it.w0, c)
-        evidence.at_most("drift of log ‖w⊥‖ + g²/2c", trajectory.drift, 1e-9, **it.told)
+        evidence.at_most("drift of log ‖w⊥‖ + g²/2c", trajectory.drift, 1e-9, **told)
 
 
 @check("invariant-norm")
@@ -183,12 +185,13 @@ def invariant_norm(evidence: Evidence, rng: Rng, instances: int) -> None:
     for _ in range(max(6, instances // 2)):
         it = make_instance(rng, TAME, condition=2.0)
         c = max(it.c, 0.2 * it.gstar**2)
+        told = it.told | {"c": c}
         g, w = wn_gradient_flow(it.problem.gradient, it.g0, it.w0, c, 0.7)
         q0, q = perp_size(it.problem, it.w0), perp_size(it.problem, w)
         start, later = theory.invariant(q0, it.g0, c), theory.invariant(q, g, c)
-        evidence.equal("‖w⊥‖² exp(g²/c)", start, later, rtol=1e-7, **it.told)
+        evidence.equal("‖w⊥‖² exp(g²/c)", start, later, rtol=1e-7, **told)
         printed = q0**2 * np.exp(it.g0**2 / (2 * c)), q**2 * np.exp(g**2 / (2 * c))
-        evidence.as_printed(np.isclose(*printed, rtol=1e-6), **it.told)
+        evidence.as_printed(np.isclose(*printed, rtol=1e-6), **told)
 
 
 @check("flow-dichotomy")
@@ -211,21 +214,22 @@ def flow_dichotomy(evidence: Evidence, rng: Rng, instances: int) -> None:
 
 @check("convergence-time")
 def convergence_time(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The loss is down by the time promised; the extension is exact for m = 1 in the row space."""
+    """The loss in d dimensions at the time promised; the extension is exact for m = 1 in the row space."""
     for index in range(max(6, instances // 2)):
         tight = index % 3 == 0
-        options: dict[str, Any] = {"m": 1} if tight else {}
+        options: dict[str, Any] = {"m": 1} if tight else {"condition": float(rng.choice([1.0, 2.0, 4.0]))}
         it = make_instance(rng, TAME, **options)
         w0 = it.solution / it.gstar if tight else it.w0
         g0, c = (1.5 * it.gstar, 0.1 * it.gstar**2) if tight else (max(abs(it.g0), it.gstar), min(it.c, it.gstar**2))
-        accuracy = 1e-4 * float(it.problem.value(g0 * w0)) + 1e-12
+        accuracy = 1e-3 * float(it.problem.value(g0 * w0)) + 1e-9
         bound = theory.convergence_time(it.problem, g0, w0, c, accuracy)
         if not bound.applies:
             continue
-        trajectory = flow(it.problem, g0, w0, c, tolerance=accuracy)
-        evidence.at_most("the time it takes", float(trajectory.time[-1]), bound.value["time"], slack=1e-6, **it.told)
-        if np.isfinite(bound.value["printed"]):
-            evidence.as_printed(trajectory.time[-1] <= bound.value["printed"] * (1 + 1e-6), **it.told)
+        told = it.told | {"g0": g0, "c": c, "time": bound.value["time"]}
+        loss = float(it.problem.value(_flow_weights(it.problem, g0, w0, c, bound.value["time"])))
+        evidence.at_most("the loss after the time promised", loss, accuracy, slack=1e-6, **told)
+        if np.isfinite(bound.value["printed"]):  # the paper's time is twice as long, and the loss never grows
+            evidence.as_printed(loss <= accuracy * (1 + 1e-6) and bound.value["printed"] >= bound.value["time"], **told)
 
 
 @check("gd-limit")
