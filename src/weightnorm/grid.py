@@ -87,6 +87,22 @@ def sweep(
     >>> bool((rpgd < gd).all())
     True
     """
+    out, grid = compute_grid(problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress)
+    return _dataset(out, list(methods), grid.scales, tolerance, max_steps)
+
+
+def compute_grid(
+    problem: LeastSquares,
+    methods: Mapping[str, Method],
+    scales: Any,
+    directions: Any,
+    tolerance: float,
+    max_steps: int,
+    coordinates: str = "reduced",
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[dict[str, NDArray[Any]], Grid]:
+    """The arrays (method, start, scale) of a sweep, for those who label them themselves."""
     grid = _check(problem, methods, scales, directions)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = _validate.integer("max_steps", max_steps)
@@ -107,7 +123,7 @@ def sweep(
         return starts.size
 
     _execute(work, _pieces(grid, problem, dimension, workers), workers, cancel, out["status"].size, progress)
-    return _dataset(out, list(methods), grid.scales, tolerance, max_steps)
+    return out, grid
 
 
 def available_cores() -> int:
@@ -118,19 +134,21 @@ def available_cores() -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
+class Grid:
+    """What a sweep runs: methods, scales, and unit directions."""
+
     methods: tuple[Method, ...]
     scales: Vector
     directions: Matrix
 
 
-def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> _Grid:
+def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> Grid:
     if not isinstance(methods, Mapping) or not methods:
         raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
     for method in methods.values():
         check_method(method, problem)
     g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
-    return _Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
+    return Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
 
 
 def _empty(shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
@@ -175,7 +193,7 @@ def _prepare_full(problem: LeastSquares, directions: Matrix, tolerance: float) -
     return begin
 
 
-def _pieces(grid: _Grid, problem: LeastSquares, dimension: int, workers: int) -> list[Work]:
+def _pieces(grid: Grid, problem: LeastSquares, dimension: int, workers: int) -> list[Work]:
     """The grid cut into pieces of work, about two a worker and method, and none too large to report progress.
 
     A block holds runs of one scale, which take about as many steps; a piece takes every k-th block, so that the
@@ -205,6 +223,12 @@ def _execute(
 ) -> None:
     """All pieces on a pool of threads; an interruption or an error stops them at their next slice."""
     done = total - sum(piece[2].size for piece in pieces)
+    if workers == 1:  # here and now: cheaper than a pool of one
+        for piece in pieces:
+            done += work(*piece)
+            if progress is not None:
+                progress(done, total)
+        return
     with ThreadPoolExecutor(workers) as pool:
         pending: set[Future[int]] = {pool.submit(work, *piece) for piece in pieces}
         try:

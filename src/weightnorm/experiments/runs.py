@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..datasets import make_regression, random_direction
-from ..grid import available_cores, sweep
+from ..grid import available_cores, compute_grid
 from ..methods.base import Method
 from ..theory import limit_scale, perp_of_limit
 
@@ -49,18 +49,23 @@ def run_seeds(
 
     jobs = [(kappa, seed) for kappa in condition_numbers for seed in range(seeds)]
 
-    def work(job: tuple[float, int]) -> xarray.Dataset:
+    def work(job: tuple[float, int]) -> dict[str, Any]:
         problem = make_regression(SAMPLES, FEATURES, job[0], NORM, job[1])
         start = random_direction(FEATURES, job[1])
-        data = sweep(problem, methods, scales, start, tolerance=TOLERANCE, max_steps=max_steps, threads=1)
-        data["off_row_space"] = float(np.linalg.norm(problem.factorisation.split(start)[1]))
-        return data.isel(start=0, drop=True)
+        arrays, _ = compute_grid(problem, methods, scales, start, TOLERANCE, max_steps, threads=1)
+        part = {name: arrays[name][:, 0, :] for name in ("norm", "loss", "num_steps", "status")}
+        return part | {"off_row_space": np.linalg.norm(problem.factorisation.split(start)[1])}
 
     with ThreadPoolExecutor(available_cores()) as pool:
         parts = list(pool.map(work, jobs))
-    by_kappa = [xarray.concat(parts[i * seeds : (i + 1) * seeds], dim="seed") for i in range(len(condition_numbers))]
-    data = xarray.concat(by_kappa, dim="condition_number")
-    return data.assign_coords(condition_number=list(condition_numbers), seed=range(seeds))
+    dims = ("condition_number", "seed", "method", "scale")
+    shape = (len(condition_numbers), seeds)
+    variables = {}
+    for name in parts[0]:
+        stacked = np.array([part[name] for part in parts])
+        variables[name] = (dims[: 1 + stacked.ndim], stacked.reshape(shape + stacked.shape[1:]))
+    coordinates = {"condition_number": list(condition_numbers), "seed": range(seeds), "method": list(methods), "scale": scales}
+    return xarray.Dataset(variables, coordinates)
 
 
 def theory_lines(data: xarray.Dataset, ratio: float) -> dict[str, Any]:

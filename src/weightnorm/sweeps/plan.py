@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets import make_regression, random_direction
-from ..grid import sweep
+from ..grid import compute_grid
 from .config import SweepConfig
 
 FORMAT = 1  # of shards; another format never reads these
@@ -70,13 +70,7 @@ def compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
     )
     count, features = config.starts.num_directions, shard.problem["num_features"]
     directions = np.array([random_direction(features, shard.seed * 1_000_003 + index) for index in range(count)])
-    data = sweep(
-        problem,
-        {shard.method: config.methods[shard.method].build()},
-        config.starts.scale_list(),
-        directions,
-        tolerance=config.tolerance,
-        max_steps=config.max_steps,
-        threads=1,
-    )
-    return {name: data[name].values[0] for name in VARIABLES}
+    method = {shard.method: config.methods[shard.method].build()}
+    scales, limits = config.starts.scale_list(), (config.tolerance, config.max_steps)
+    arrays, _ = compute_grid(problem, method, scales, directions, *limits, threads=1)
+    return {name: arrays[name][0] for name in VARIABLES}
