@@ -82,7 +82,7 @@ def reproduce(
     loop = numpy_time(results)
     facts = {
         "seeds": str(seeds),
-        "run time": f"{taken:.1f} s, of which {computing:.1f} s for the runs; the rest draws the figures and certifies the theory",
+        "run time": f"{taken:.1f} s, of which {computing:.1f} s for the runs; the rest draws and certifies",
         "the same runs by a plain NumPy loop": f"{loop:.0f} s, extrapolated from 2,000 steps of each method"
         + (f": {loop / computing:.0f} × as long" if loop > 0 else ""),
         **machine(),
