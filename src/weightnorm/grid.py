@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _validate
+from ._pool import run_all
 from ._validate import Matrix, Vector
 from .loops.compiled import CompiledRuns, fresh_state
 from .loops.drive import divergence_limit, drive
@@ -229,19 +229,14 @@ def _execute(
             if progress is not None:
                 progress(done, total)
         return
-    with ThreadPoolExecutor(workers) as pool:
-        pending: set[Future[int]] = {pool.submit(work, *piece) for piece in pieces}
-        try:
-            while pending:
-                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    done += future.result()
-                if progress is not None and finished:
-                    progress(done, total)
-        except BaseException:
-            cancel.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    counted = [done]
+
+    def finished(sizes: list[int]) -> None:
+        counted[0] += sum(sizes)
+        if progress is not None:
+            progress(counted[0], total)
+
+    run_all(lambda piece: work(*piece), pieces, workers, cancel, finished)
 
 
 def _write(

@@ -13,7 +13,6 @@ from .sweep import sweep
 from .verify import verify
 
 app = typer.Typer(
-    help="Training in scale × direction coordinates: run it exactly, predict it, explain it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,7 +30,24 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it.")] = False,
 ) -> None:
-    """Training in scale × direction coordinates: run it exactly, predict it, explain it."""
+    """Training in scale × direction coordinates: run it exactly, predict it, explain it.
+
+    Weight normalization and rPGD train a scale g and a direction w with x = g·w/‖w‖. On least squares with more unknowns than
+    equations they end near the solution of smallest norm even from a start far from zero, where gradient descent keeps every
+    bit of its start that the data cannot see. These commands show it, and check the theory behind it.
+
+    Start here:
+
+    - `weightnorm reproduce` — the paper's figures and a report, in half a minute
+
+    - `weightnorm verify` — every claim of the theory against simulation
+
+    - `weightnorm sweep examples/sweep.toml` — a grid of your own, from a file
+
+    - `weightnorm bench --quick` — how fast it is, here and now
+
+    In Python: `import weightnorm as wn`, then `wn.run`, `wn.sweep`, `wn.flow`, `wn.theory`.
+    """
 
 
 app.command()(reproduce)

@@ -7,7 +7,6 @@ import json
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._pool import run_all
 from ..grid import available_cores
 from .config import SweepConfig
 from .plan import VARIABLES, Shard, compute_shard, plan_shards
@@ -75,28 +75,20 @@ def _compute(
     config: SweepConfig, folder: Path, missing: list[Shard], total: int, workers: int, progress: Progress | None
 ) -> None:
     """All missing shards on a pool of threads; the first error, or Ctrl-C, stops the rest."""
-    done, stop = total - len(missing), threading.Event()
+    done, stop = [total - len(missing)], threading.Event()
     if progress is not None:
-        progress(done, total)
+        progress(done[0], total)
 
     def work(shard: Shard) -> None:
         if not stop.is_set():
             write_shard(folder, shard, compute_shard(config, shard))
 
-    with ThreadPoolExecutor(workers) as pool:
-        pending: set[Future[None]] = {pool.submit(work, shard) for shard in missing}
-        try:
-            while pending:
-                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    future.result()
-                done += len(finished)
-                if progress is not None and finished:
-                    progress(done, total)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    def finished(shards: list[None]) -> None:
+        done[0] += len(shards)
+        if progress is not None:
+            progress(done[0], total)
+
+    run_all(work, missing, workers, stop, finished)
 
 
 def assemble(config: SweepConfig, folder: Path, shards: list[Shard], shape: tuple[int, int]) -> xarray.Dataset:

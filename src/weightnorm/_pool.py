@@ -1,0 +1,36 @@
+"""Work on a pool of threads that stops at once when something goes wrong."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+def run_all(
+    work: Callable[[Item], Answer],
+    items: Iterable[Item],
+    workers: int,
+    stop: threading.Event,
+    finished: Callable[[list[Answer]], None],
+) -> None:
+    """Work on every item; `finished` gets the answers as they come, in this thread.
+
+    An error, or Ctrl-C, sets `stop` (which long work should look at), drops what has not begun, waits for the rest and is
+    raised again. Waiting in short turns lets Ctrl-C through.
+    """
+    with ThreadPoolExecutor(workers) as pool:
+        pending: set[Future[Answer]] = {pool.submit(work, item) for item in items}
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                if done:
+                    finished([future.result() for future in done])
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
