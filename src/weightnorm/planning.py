@@ -111,7 +111,7 @@ def _plan_orthogonal(problem: LeastSquares, gstar: float, curvature: float, accu
 
 
 def _plan_general(problem: LeastSquares, gstar: float, smallest: float, largest: float, accuracy: float) -> Plan:
-    """RPGD at a fixed scale until g0‖w⊥‖ ≤ accuracy·g*/√2, then gradient descent, which keeps that and halves the rest."""
+    """rPGD at a fixed scale until g0‖w⊥‖ ≤ accuracy·g*/√2, then gradient descent, which keeps that and halves the rest."""
     share = accuracy * gstar / np.sqrt(2.0)
     g0 = general_matrix(gstar, smallest, largest, DELTA).value
     first = general_matrix_steps(1.0, min(1.0, share / g0), DELTA)

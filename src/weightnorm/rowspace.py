@@ -137,7 +137,7 @@ class RowSpace:
         return np.append(self._collapse(z)[0], size), frame
 
     def _split(self, directions: Matrix) -> tuple[Array, Array]:
-        """Z and w⊥; what is rounding in either becomes an exact zero, so that a start in the row space stays in it."""
+        """z and w⊥; what is rounding in either becomes an exact zero, so that a start in the row space stays in it."""
         factors = self.problem.factorisation
         z, rest = factors.split(directions)
         threshold = max(NEGLIGIBLE, 8 * factors.orthogonality)

@@ -227,7 +227,7 @@ def _evaluate_wn(curvatures, target, here, offset, g, inverse):
 
 @compiled
 def _update_wn(curvatures, target, here, offset, stretch, keep, push):
-    """W' = keep·w − push·e in place; the row-space part of ‖w'‖²."""
+    """w' = keep·w − push·e in place; the row-space part of ‖w'‖²."""
     square = spread(0.0)
     back = spread(0.0) - push
     for k in range(curvatures.size):

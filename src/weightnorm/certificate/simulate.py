@@ -28,7 +28,7 @@ class Step:
 
 
 def rpgd_step(problem: LeastSquares, g: float, w: Array, eta: float, gamma: float) -> Step:
-    """V = w − η g Aᵀr, w' = v/‖v‖, g' = g − γ wᵀAᵀr."""
+    """v = w − η g Aᵀr, w' = v/‖v‖, g' = g − γ wᵀAᵀr."""
     r = problem.A @ (g * w) - problem.y
     pull = problem.A.T @ r
     v = w - eta * g * pull

@@ -195,7 +195,7 @@ def phase_diagram(seeds: int, quick: bool) -> Result:
         "g0² ≤ g*² makes WN end closer than GD, and the printed limit gives the end",
         f"WN is closer on {closer.mean():.0%} of this map, not always for g0 ≤ 3; "
         f"the printed limit is off by over 1 % on {share:.0%}",
-        False,
+        bool(closer[(g0 > 0) & (g0 <= NORM)].all()) and share == 0.0,
     )
     data = {"g0": g0, "c": c, "distance": exact, "lead": g0[:, None] * q0 - exact, "printed_off": off}
     return Result(data, {}, (finding,))

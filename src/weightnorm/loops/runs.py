@@ -27,7 +27,7 @@ class Position:
 
     @property
     def weights(self) -> Array:
-        """X (n, dimension)."""
+        """x (n, dimension)."""
         return self.scale[:, None] * self.unit
 
 

@@ -70,7 +70,7 @@ class Problem(Protocol):
 
 
 class Method(Protocol):
-    """A training rule. `steps` names its step sizes; the vector's first, the scale's second."""
+    """A training rule. It has two schedules: the vector's first, the scale's second."""
 
     name: ClassVar[str]
     has_scale: ClassVar[bool]

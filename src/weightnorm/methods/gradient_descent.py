@@ -60,5 +60,5 @@ class GradientDescent:
         return Evaluation(loss, gradient, np.zeros_like(state.scale))
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
-        """X ← x − η ∇f(x)."""
+        """x ← x − η ∇f(x)."""
         return State(state.vector - vector_step[:, None] * evaluation.vector_gradient, state.scale)

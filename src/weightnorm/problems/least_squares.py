@@ -122,7 +122,7 @@ class LeastSquares:
         return self._iterative_solution.copy()
 
     def split(self, x: Vector) -> tuple[Vector, Vector]:
-        """X as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
+        """x as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
         if self.is_factorised:
             z, rest = self.factorisation.split(x)
             return self.factorisation.lift(z), rest

@@ -149,7 +149,7 @@ def orthogonal_gstar(y: Any) -> Value:
 
 
 def _parts(g: float, unit: Vector, pull: Vector) -> tuple[float, float, float]:
-    """S = ⟨ŵ, Aᵀr⟩, ‖Aᵀr‖² and ‖P Aᵀr‖²."""
+    """s = ⟨ŵ, Aᵀr⟩, ‖Aᵀr‖² and ‖P Aᵀr‖²."""
     s = float(unit @ pull)
     across = pull - s * unit
     return s, float(pull @ pull), float(across @ across)
@@ -183,11 +183,11 @@ def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
     return Value(value, assumptions=(assume("‖w‖ = 1", abs(w @ w - 1) < 1e-9),), paper="beyond the paper")
 
 
-def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float, square: Any = 1.0) -> Any:
+def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float) -> Any:
     """The change of I = log(‖w⊥‖/‖w‖) + g²/2c in one step, over η²: second order in the step.
 
     rPGD: ½[(c + g²)s² − g²‖PAᵀr‖²]; WN with N = ‖w‖² = 1: ½[(c − g²)s² − g²‖PAᵀr‖²]. `across` is ‖PAᵀr‖². For WN with
-    N ≠ 1 a term ηgs(1/N − 1) of first order in η comes on top; `square` is that N and must be 1 here.
+    N ≠ 1 a term ηgs(1/N − 1) of first order in η comes on top (`finite_step_limit` has it).
 
     >>> from weightnorm.theory import invariant_drift
     >>> float(invariant_drift("rpgd", g=1.0, s=1.0, across=0.0, ratio=1.0))
@@ -195,8 +195,6 @@ def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float, squa
     """
     if method not in ("rpgd", "wn"):
         raise ValueError(f"method must be 'rpgd' or 'wn', got {method!r}")
-    if np.any(np.asarray(square) != 1.0):
-        raise ValueError("the second-order drift is stated at ‖w‖ = 1")
     sign = 1.0 if method == "rpgd" else -1.0
     g2, s2 = np.square(g), np.square(s)
     return 0.5 * ((ratio + sign * g2) * s2 - g2 * np.asarray(across))

@@ -89,7 +89,7 @@ def scale_step_identity(evidence: Evidence, rng: Rng, instances: int) -> None:
 
 @check("scale-increases")
 def scale_increases(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """G grows from the second step on where it is under g_{t−1}‖v_{t−1}‖; not from any g0 > 0."""
+    """g grows from the second step on where it is under g_{t−1}‖v_{t−1}‖; not from any g0 > 0."""
     for _ in range(instances):
         steps, _, _, told = _path(rng, 4, under=True)
         for first, second in pairwise(steps):
@@ -196,7 +196,7 @@ def orthogonal_gstar(evidence: Evidence, rng: Rng, instances: int) -> None:
 
 @check("adaptive-lambda")
 def adaptive_lambda(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """X' = x − η_x(Aᵀr + 2λx) for both methods; the printed λ does not satisfy it."""
+    """x' = x − η_x(Aᵀr + 2λx) for both methods; the printed λ does not satisfy it."""
     for _ in range(instances):
         it = make_instance(rng, ("general", "orthogonal"))
         eta, gamma = 0.1 / (1 + it.g0**2), 0.05
