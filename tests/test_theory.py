@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.special import eval_genlaguerre
 from test_properties import instances, seeds
 
@@ -133,16 +134,24 @@ def test_the_finite_step_limit_is_second_order_and_its_estimate_honest(method):
 
 
 def test_the_finite_step_limit_agrees_with_the_measured_numbers():
-    """c = 1, g0 = 2.8, η = 0.02, of an instance with flow 3.12469: predicted for the start that has that flow limit."""
-    problem = wn.datasets.make_regression(seed=0)
-    inside, rest = problem.split(wn.datasets.random_direction(50, 0))
-    q = 0.755  # gives a flow limit of about 3.12469
-    w0 = np.sqrt(1 - q**2) * inside / np.linalg.norm(inside) + q * rest / np.linalg.norm(rest)
-    flow = theory.flow_limit(problem, 2.8, w0).norm
-    rpgd = theory.finite_step_limit(problem, 2.8, w0, "rpgd", 0.02).norm - flow
-    wn_ = theory.finite_step_limit(problem, 2.8, w0, "wn", 0.02).norm - flow
-    assert rpgd == pytest.approx(3.11846 - 3.12469, abs=0.0025)
-    assert wn_ == pytest.approx(3.12991 - 3.12469, abs=0.0025)
+    """c = 1, g0 = 2.8, η = 0.02, measured on one instance whose flow ends at 3.12469: rPGD 3.11846 and WN 3.12991 predicted.
+
+    Our starts have the q0 that gives this flow; the rest depends on their angle to the solution, so the measured corrections
+    must be likely draws from our seeds.
+    """
+
+    def excess(q):
+        return float(np.hypot(3.0, theory.perp_of_limit(2.8, theory.limit_scale(2.8, 3.0, q, 1.0), q, 1.0))) - 3.12469
+
+    q, corrections = brentq(excess, 0.3, 0.95), []
+    for seed in range(12):
+        problem = wn.datasets.make_regression(seed=seed)
+        inside, rest = problem.split(wn.datasets.random_direction(50, seed))
+        w0 = np.sqrt(1 - q**2) * inside / np.linalg.norm(inside) + q * rest / np.linalg.norm(rest)
+        corrections.append([theory.finite_step_limit(problem, 2.8, w0, m, 0.02).norm - 3.12469 for m in ("rpgd", "wn")])
+    mean, spread = np.mean(corrections, axis=0), np.std(corrections, axis=0)
+    assert (spread < 0.0015).all()
+    assert (np.abs(mean - [3.11846 - 3.12469, 3.12991 - 3.12469]) <= 1.5 * spread).all()
 
 
 @pytest.mark.parametrize("condition_number", [1e3, 1e4, 1e6])
