@@ -39,3 +39,54 @@ def reference_run(method, A, y, g0, w0, steps, *, tolerance=-1.0, max_steps=10_0
             g = g - gamma * along
         t += 1
     return {"weights": x, "scale": g, "direction_norm": float(np.linalg.norm(w)), "loss": loss, "num_steps": t}
+
+
+def sensing_weights(kind, vector, scale):
+    """X of a sensing method's own coordinates: U, (g, W) or (D, W), W not assumed to be normalised."""
+    if kind == "gd":
+        return vector @ vector.T
+    if kind.endswith("columns"):
+        unit = vector / np.linalg.norm(vector, axis=0)
+        return unit @ np.diag(scale) @ unit.T
+    return scale * (vector @ vector.T) / np.linalg.norm(vector) ** 2
+
+
+def sensing_loss(A, y, X):
+    """(1/2m) Σ (⟨A_i, X⟩ − y_i)²."""
+    return sum((float(np.sum(a * X)) - b) ** 2 for a, b in zip(A, y, strict=True)) / (2 * len(y))
+
+
+def sensing_gradients(kind, A, y, vector, scale):
+    """The gradients in the method's own coordinates; rPGD's is that of X = g W Wᵀ, without the division by ‖W‖."""
+    X = sensing_weights(kind, vector, scale)
+    M = np.tensordot(np.tensordot(A, X, axes=2) - y, A, axes=1) / len(y)
+    M = (M + M.T) / 2
+    if kind == "gd":
+        return 2 * M @ vector, 0.0
+    if kind.endswith("columns"):
+        n = np.linalg.norm(vector, axis=0)
+        unit = vector / n
+        G, slope = 2 * M @ unit * scale, np.array([u @ M @ u for u in unit.T])
+        return ((G - unit * np.sum(unit * G, axis=0)) / n if kind.startswith("wn") else G), slope
+    n = np.linalg.norm(vector)
+    unit = vector / n
+    G, slope = 2 * scale * M @ unit, float(np.sum(M * (unit @ unit.T)))
+    return ((G - unit * np.sum(unit * G)) / n if kind.startswith("wn") else G), slope
+
+
+def reference_sensing(kind, A, y, scale, W0, steps, max_steps):
+    """Run "gd", "wn", "rpgd", "wn-columns" or "rpgd-columns"; steps(t, g, n) as above. The final X and scale."""
+    columns = kind.endswith("columns")
+    axis = 0 if columns else None
+    vector = W0 / np.linalg.norm(W0, axis=axis)
+    scale = np.full(W0.shape[1], float(scale)) if columns else float(scale)
+    if kind == "gd":
+        vector = np.sqrt(scale) * vector
+    for t in range(max_steps):
+        gradient, slope = sensing_gradients(kind, A, y, vector, scale)
+        eta, gamma = steps(t, scale, np.linalg.norm(vector, axis=axis))
+        vector = vector - eta * gradient
+        if kind.startswith("rpgd"):
+            vector = vector / np.linalg.norm(vector, axis=axis)
+        scale = scale - gamma * slope
+    return sensing_weights(kind, vector, scale), scale

@@ -16,9 +16,10 @@ from typing import Any as _Any
 from . import datasets, schedules
 from .grid import sweep
 from .methods import RPGD, GradientDescent, WeightNorm
-from .problems import LeastSquares
+from .problems import LeastSquares, MatrixSensing, NotCertified
 from .result import History, Interrupted, Result, Status
 from .run import run
+from .step_search import StepSearch, search_step
 
 if TYPE_CHECKING:
     from . import theory as theory
@@ -43,8 +44,11 @@ __all__ = [
     "History",
     "Interrupted",
     "LeastSquares",
+    "MatrixSensing",
+    "NotCertified",
     "Result",
     "Status",
+    "StepSearch",
     "Trajectory",
     "WeightNorm",
     "__version__",
@@ -53,6 +57,7 @@ __all__ = [
     "gradient_flow",
     "run",
     "schedules",
+    "search_step",
     "sweep",
     "theory",
     "verify",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import _validate
 from ._validate import Vector
-from .problems import LeastSquares
+from .problems import LeastSquares, MatrixSensing
 
-__all__ = ["make_regression", "random_direction"]
+__all__ = ["make_regression", "make_sensing", "random_direction", "sensing_start"]
 
 
 def make_regression(
@@ -76,6 +78,61 @@ def random_direction(num_features: int, seed: int) -> Vector:
     generator = _generator("random_direction", seed)
     w = generator.standard_normal(_validate.integer("num_features", num_features, minimum=1))
     return w / np.linalg.norm(w)
+
+
+def make_sensing(size: int = 30, rank: int = 4, num_measurements: int = 60, seed: int = 0) -> MatrixSensing:
+    """A matrix sensing problem as in the paper: X* = Û Ûᵀ and sensors with independent normal entries.
+
+    Parameters
+    ----------
+    size, rank : int
+        Û is (size, rank), with independent standard normal entries.
+    num_measurements : int
+    seed : int
+
+    Returns
+    -------
+    MatrixSensing
+        With `.ground_truth` = X*, which need not be the solution of smallest nuclear norm.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_sensing(seed=0)
+    >>> problem.shape, float(problem.value(problem.ground_truth)) < 1e-20
+    ((60, 30), True)
+    """
+    d = _validate.integer("size", size, minimum=1)
+    r = _validate.integer("rank", rank, minimum=1)
+    if r > d:
+        raise ValueError(f"rank must be at most size = {d}, got {r}")
+    m = _validate.integer("num_measurements", num_measurements, minimum=1)
+    generator = _generator("make_sensing", seed)
+    sensors = generator.standard_normal((m, d, d))
+    U = generator.standard_normal((d, r))
+    truth = U @ U.T
+    return MatrixSensing(sensors, np.tensordot(sensors, truth, axes=2), ground_truth=truth)
+
+
+def sensing_start(size: int = 30, alpha: float = 1.0, seed: int = 0, *, per_column: bool = False) -> dict[str, Any]:
+    """The paper's start for matrix sensing, as keyword arguments for `run`.
+
+    The direction Z0 has independent normal entries and unit columns; the scale is α². With one scale `run` divides Z0 by
+    ‖Z0‖_F, so gradient descent starts at ‖U0‖_F = α (the paper calls α the square root of ‖U Uᵀ‖_F, which differs). With a
+    scale a column the paper's D0 = α² I makes the trace of X0 size times as large; `per_column=True` gives D0 = (α²/size) I,
+    the same X0 as the others.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> start = wn.datasets.sensing_start(30, alpha=0.5, seed=0)
+    >>> start["scale"], start["direction"].shape
+    (0.25, (30, 30))
+    """
+    d = _validate.integer("size", size, minimum=1)
+    Z = _generator("sensing_start", seed).standard_normal((d, d))
+    scale = _validate.real("alpha", alpha, minimum=0.0) ** 2
+    return {"scale": scale / d if per_column else scale, "direction": Z / np.linalg.norm(Z, axis=0)}
 
 
 def _generator(purpose: str, seed: int) -> np.random.Generator:

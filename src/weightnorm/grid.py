@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _validate
-from ._pool import run_all
+from ._pool import available_cores, run_all
 from ._validate import Matrix, Vector
+from .begin.check import check_method
+from .begin.linear import perp_direction, zero_loss
 from .loops.compiled import CompiledRuns, fresh_state
-from .loops.drive import divergence_limit, drive
+from .loops.drive import divergence_limit, drive, quietly
 from .loops.plain import PlainRuns
 from .loops.watch import Watch
 from .methods.base import Array, Method, bind_steps
-from .problems import LeastSquares
-from .result import Status
+from .problems import LeastSquares, MatrixSensing
+from .result import Status, empty_grid
 from .rowspace import RowSpace
-from .run import MAX_STEPS, check_method, perp_direction, quietly, zero_loss
+from .run import MAX_STEPS
+from .sensing_grid import SENSING_FLOATS, compute_sensing_grid
 
 if TYPE_CHECKING:
     import xarray
@@ -40,7 +42,7 @@ _PROGRESS = 256  # blocks in one piece of work, at most
 
 
 def sweep(
-    problem: LeastSquares,
+    problem: LeastSquares | MatrixSensing,
     methods: Mapping[str, Method],
     scales: Any,
     directions: Any,
@@ -55,10 +57,10 @@ def sweep(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : LeastSquares or MatrixSensing
     methods : mapping of name -> method
     scales : sequence of numbers
-    directions : (num_starts, d) array, or one (d,) vector
+    directions : (num_starts, d) array, or one (d,) vector; for matrix sensing (num_starts, d, r) or (d, r)
         Each is normalised.
     tolerance, max_steps, coordinates
         As in `run`.
@@ -73,7 +75,10 @@ def sweep(
         With dimensions (method, start, scale) and variables norm, loss, num_steps, status, final_scale, perp_norm and
         distance. `status` is int8 with CF flag_values and flag_meanings. A run whose step is undefined at its start
         (1/g² at g = 0) has status "undefined" and NaN elsewhere. Select a method with `data.sel({"method": name})`:
-        xarray reads the keyword `method=` as a way of matching and would select nothing.
+        xarray reads the keyword `method=` as a way of matching and would select nothing. For matrix sensing `norm` is
+        the nuclear norm, `final_scale` the trace of X, `perp_norm` the part of X that no sensor sees, and instead of
+        `distance` there is `recovery_error` where the ground truth is known; a negative scale is undefined for gradient
+        descent there.
 
     Examples
     --------
@@ -87,8 +92,13 @@ def sweep(
     >>> bool((rpgd < gd).all())
     True
     """
+    if isinstance(problem, MatrixSensing):
+        found, g = compute_sensing_grid(
+            problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress
+        )
+        return _dataset(found, SENSING_FLOATS, list(methods), g, tolerance, max_steps)
     out, grid = compute_grid(problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress)
-    return _dataset(out, list(methods), grid.scales, tolerance, max_steps)
+    return _dataset(out, _FLOATS, list(methods), grid.scales, tolerance, max_steps)
 
 
 def compute_grid(
@@ -109,7 +119,7 @@ def compute_grid(
     _validate.choice("coordinates", coordinates, ("reduced", "full"))
     workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     shape = (len(methods), len(grid.directions), len(grid.scales))
-    out = _empty(shape)
+    out = empty_grid(_FLOATS, shape)
     cancel = threading.Event()
     prepare = _prepare_reduced if coordinates == "reduced" else _prepare_full
     begin = prepare(problem, grid.directions, tolerance)
@@ -124,13 +134,6 @@ def compute_grid(
 
     _execute(work, _pieces(grid, problem, dimension, workers), workers, cancel, out["status"].size, progress)
     return out, grid
-
-
-def available_cores() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +152,6 @@ def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> Grid:
         check_method(method, problem)
     g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
     return Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
-
-
-def _empty(shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
-    out: dict[str, NDArray[Any]] = {name: np.full(shape, np.nan) for name in _FLOATS}
-    out["num_steps"] = np.zeros(shape, dtype=np.int64)
-    out["status"] = np.full(shape, Status.UNDEFINED.code, dtype=np.int8)
-    return out
 
 
 Begin = Callable[[Method, Array, NDArray[np.intp]], tuple[CompiledRuns | PlainRuns, Array]]
@@ -258,12 +254,12 @@ def _write(
 
 
 def _dataset(
-    out: dict[str, NDArray[Any]], names: list[str], scales: Vector, tolerance: float, max_steps: int
+    out: dict[str, NDArray[Any]], floats: dict[str, str], names: list[str], scales: Vector, tolerance: float, max_steps: int
 ) -> xarray.Dataset:
     import xarray
 
     dims = ("method", "start", "scale")
-    variables: dict[str, Any] = {name: (dims, out[name], {"long_name": text}) for name, text in _FLOATS.items()}
+    variables: dict[str, Any] = {name: (dims, out[name], {"long_name": text}) for name, text in floats.items() if name in out}
     variables["num_steps"] = (dims, out["num_steps"], {"long_name": "updates made"})
     flags = {
         "long_name": "why the run stopped",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -74,14 +74,14 @@ class Result:
 
     Attributes
     ----------
-    weights : (d,) array
-        x, the final weights.
+    weights : (d,) array, for matrix sensing (d, d)
+        x, the final weights; X for matrix sensing.
     scale : float
-        g, which may be negative; ‖x‖ for gradient descent.
-    direction : (d,) array
-        The unit vector with weights = scale·direction.
+        g, which may be negative; ‖x‖ for gradient descent. For matrix sensing ‖U‖_F² there, and D with `blocks="columns"`.
+    direction : (d,) array, for matrix sensing (d, r)
+        The unit vector with weights = scale·direction; the factor with X = scale·W Wᵀ or X = W D Wᵀ.
     norm : float
-        ‖x‖.
+        ‖x‖; for matrix sensing the nuclear norm of X.
     loss : float
     num_steps : int
         Updates made by this call.
@@ -90,18 +90,19 @@ class Result:
         The status in a sentence, with the reason.
     history : History or None
     perp_norm : float
-        ‖x⊥‖.
+        ‖x⊥‖; for matrix sensing the Frobenius norm of the part of X orthogonal to all sensors.
     distance : float
-        ‖x − x*‖, to the minimum-norm solution.
+        ‖x − x*‖, to the minimum-norm solution; for matrix sensing to the certified solution of smallest nuclear norm, over
+        symmetric matrices with `blocks="columns"` and positive semidefinite ones otherwise, found when first asked for.
     direction_norm : float
-        ‖w‖: 1 but for WN.
+        ‖w‖: 1 but for WN; one per column with `blocks="columns"`.
     total_steps : int
         Updates made by this method since its schedules began: num_steps and, where the run went on from a result of
         the same method, those before.
     """
 
     weights: Vector
-    scale: float
+    scale: Any
     direction: Vector
     norm: float
     loss: float
@@ -109,7 +110,7 @@ class Result:
     status: Status
     message: str
     history: History | None
-    direction_norm: float
+    direction_norm: Any
     total_steps: int
     _perp_norm: float | None
     _distance: float | None
@@ -131,7 +132,8 @@ class Result:
         return self._measured[1] if self._distance is None else self._distance
 
     def __repr__(self) -> str:
-        text = f"loss={self.loss:.6g}, norm={self.norm:.6g}, scale={self.scale:.6g}"
+        text = f"loss={self.loss:.6g}, norm={self.norm:.6g}, "
+        text += f"scale={self.scale:.6g}" if np.ndim(self.scale) == 0 else f"{np.size(self.scale)} scales"
         if self._perp_norm is not None and self._distance is not None:
             text += f", perp_norm={self.perp_norm:.6g}, distance={self.distance:.6g}"
         return f"Result({self.status.value} after {self.num_steps} steps: {text})"
@@ -143,3 +145,11 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, result: Result) -> None:
         super().__init__(result.message)
         self.result = result
+
+
+def empty_grid(names: Iterable[str], shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
+    """The arrays of a sweep before anything ran: all undefined."""
+    out: dict[str, NDArray[Any]] = {name: np.full(shape, np.nan) for name in names}
+    out["num_steps"] = np.zeros(shape, dtype=np.int64)
+    out["status"] = np.full(shape, Status.UNDEFINED.code, dtype=np.int8)
+    return out

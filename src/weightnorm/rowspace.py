@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ._validate import Matrix, Vector
 from .problems import LeastSquares
 from .problems.factorisation import EPS
+from .problems.linear import VectorWeights
 
 Array = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ NEGLIGIBLE = 64 * EPS  # a part of a unit vector smaller than this is rounding, 
 
 
 @dataclass(frozen=True, eq=False)
-class ReducedProblem:
+class ReducedProblem(VectorWeights):
     """Diagonal least squares in rank + 1 coordinates; the last one is off the row space and free.
 
     Attributes

@@ -82,6 +82,37 @@ def spread(typing_context, number):
 
 
 @intrinsic
+def broadcast(typing_context, array, index):
+    """The number at flat position `index` of a contiguous array, in every lane."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number = builder.load(builder.gep(data, [arguments[1]]))
+        undefined = ir.Constant(_VECTOR, ir.Undefined)
+        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+        return builder.shuffle_vector(first, undefined, zeros)
+
+    return lanes(array, types.intp), generate
+
+
+@intrinsic
+def lane_sum(typing_context, value):
+    """The sum over the lanes, in pairs: always in the same order."""
+
+    def generate(context, builder, signature, arguments):
+        (value,) = arguments
+        width = WIDTH
+        while width > 1:
+            width //= 2
+            low, high = (ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(k, k + width))) for k in (0, width))
+            value = builder.fadd(builder.shuffle_vector(value, value, low), builder.shuffle_vector(value, value, high))
+        return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+    return types.float64(lanes), generate
+
+
+@intrinsic
 def outside(typing_context, value, low, high):
     """A bit for each lane: 1 unless low < value <= high (so 1 for NaN)."""
 

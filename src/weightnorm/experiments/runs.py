@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._pool import available_cores
 from ..datasets import make_regression, random_direction
-from ..grid import available_cores, compute_grid
+from ..grid import compute_grid
 from ..methods.base import Method
 from ..theory import limit_scale, perp_of_limit
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Array, Method, bind_steps
 from ..rowspace import ReducedProblem
-from .runs import Position, Records, multiples, stopping_loss
+from ..schedules import Schedule
+from .runs import Position, Records, multiples, records, stopping_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,16 @@ class CompiledRuns:
         self._alive = (bits << np.arange(kernels.WIDTH)).sum(axis=1).astype(np.int64)
         self._ended_at = np.zeros(blocks * kernels.WIDTH, dtype=np.int64)
         self.advance(0)
+
+    @property
+    def schedules(self) -> tuple[Schedule, Schedule]:
+        """The method's."""
+        return self.method.schedules
+
+    def gradient_vanishes(self) -> NDArray[np.bool_]:
+        """Where the gradient in the method's own coordinates is zero to rounding."""
+        position = self.position()
+        return self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale)
 
     @staticmethod
     def can_run(method: Method) -> bool:
@@ -156,9 +167,11 @@ class CompiledRuns:
         loss = self.problem.floor + 0.5 * loss
         if not self.method.has_scale:
             norm = np.sqrt(square + perp**2)
-            return Records(step, loss, norm, np.ones_like(norm), perp / np.where(norm > 0, norm, 1.0))
-        norm = 1.0 / inverse if self._code == self._kernels.WEIGHT_NORM else np.ones_like(inverse)
-        return Records(step, loss, scale, norm, perp * inverse)
+            scale, length, perp = norm, np.ones_like(norm), perp / np.where(norm > 0, norm, 1.0)
+        else:
+            length = 1.0 / inverse if self._code == self._kernels.WEIGHT_NORM else np.ones_like(inverse)
+            perp = perp * inverse
+        return records(self.problem, step, loss, scale, length, np.empty(0), perp)
 
 
 def fresh_state(method: Method, problem: ReducedProblem, coordinates: Array, scale: Array, limit: Array) -> RawState:

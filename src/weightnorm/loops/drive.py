@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from ..result import Status
 from .recording import Recorder
-from .runs import Array, Records, Runs
+from .runs import Array, Records, Runs, records
 from .watch import Watch, gradient_vanishes
 
 SLICE = 2**15  # steps of one call, at most …
 WORK = 2**28  # … and numbers it may update: a fraction of a second, so that an interruption is heard
 ASKED = 64  # steps for which a callable is asked ahead: it may know few more than the run will make
+quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")  # a diverging run may overflow
 GROWTH = 1e30  # a loss this many times its start (or half ‖y‖²) will not come back
 
 
@@ -41,10 +42,10 @@ def drive(
     status = np.full(runs.alive.size, Status.MAX_STEPS.code, dtype=np.int8)
     watching = tolerance > 0
     longest = max(1, min(SLICE, WORK // runs.size))
-    if any(schedule.function is not None for schedule in runs.method.schedules):
+    if any(schedule.function is not None for schedule in runs.schedules):
         longest = min(longest, ASKED)
     if watching and runs.has_zero_scale:  # only a run at scale zero can be stuck from the start
-        _retire(runs, gradient_vanishes(runs) & (runs.position().scale == 0.0), status)
+        _retire(runs, gradient_vanishes(runs) & ~runs.position().scale.reshape(runs.alive.size, -1).any(axis=1), status)
     if recorder is not None and not runs.alive[0] and runs.clock % recorder.every == 0:
         recorder.add(_start_record(runs))
     while runs.alive.any() and runs.clock < end and not cancelled():
@@ -54,9 +55,9 @@ def drive(
             watch.glance(runs)
         elif watching:
             until = look - 1
-        records = runs.advance(min(longest, until - runs.clock, end - runs.clock), recorder.every if recorder else 0)
+        passed = runs.advance(min(longest, until - runs.clock, end - runs.clock), recorder.every if recorder else 0)
         if recorder is not None:
-            recorder.add(records)
+            recorder.add(passed)
         if watching and runs.clock == look and runs.alive.any():
             _retire(runs, watch.look(runs), status)
     if watching and max_steps and runs.alive.any():
@@ -70,8 +71,8 @@ def drive(
 def _start_record(runs: Runs) -> Records:
     """The record of a run that ended where it began."""
     position = runs.position()
-    columns = (runs.loss, position.scale, position.direction_norm, position.perp)
-    return Records(np.array([runs.clock]), *(column[:1] for column in columns))
+    columns = (runs.loss, position.scale, position.direction_norm, position.unit, position.perp)
+    return records(runs.problem, np.array([runs.clock]), *(column[:1] for column in columns))
 
 
 def _retire(runs: Runs, which: NDArray[np.bool_], status: NDArray[np.int8]) -> None:

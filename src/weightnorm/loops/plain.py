@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.base import Array, Evaluation, Method, State, bind_steps
-from .runs import Position, Records, multiples, stopping_loss
+from ..methods.base import Array, Evaluation, Method, State, bind_steps, block_norm, expand
+from ..schedules import Schedule
+from .runs import Position, Records, gather, multiples, stopping_loss
 
 
 class PlainRuns:
@@ -42,7 +43,7 @@ class PlainRuns:
         self._low = stopping_loss(tolerance)
         self._perp_units = perp_units
         self._steps = bind_steps(method, problem)
-        count = state.scale.size
+        count = len(state.scale)
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, clock, dtype=np.int64)
         self._moment: tuple[State, int] = (state, clock)  # replaced as one, so an interruption finds them consistent
@@ -60,6 +61,11 @@ class PlainRuns:
         return self._moment[0]
 
     @property
+    def schedules(self) -> tuple[Schedule, Schedule]:
+        """The method's."""
+        return self.method.schedules
+
+    @property
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now."""
         return self.method.has_scale and not self.state.scale.all()
@@ -71,7 +77,7 @@ class PlainRuns:
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
-        rows: list[tuple[float, ...]] = []
+        rows: list[tuple[Array, Position]] = []
         first = self.clock
         vector_values = self._steps[0].values(first, count)
         scale_values = self._steps[1].values(first, count)
@@ -81,40 +87,42 @@ class PlainRuns:
                 self.loss[self.alive] = evaluation.loss[self.alive]
                 self.ended_at[self.alive] = self.clock
                 if every and self.clock % every == 0 and self.alive[0]:
-                    rows.append(self._row())
+                    rows.append((self.loss[:1].copy(), self.position()))
                 self.alive &= (self.loss > self._low) & (self.loss <= self.limit)
                 if i == count or not self.alive.any():
                     break
                 self._update(evaluation, vector_values[i], scale_values[i])
         if not every:
             return None
-        columns = np.array(rows).reshape(-1, 4).T
-        return Records(multiples(every, first, first + count)[: len(rows)], *columns)
+        return gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows)
 
     def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
         state = self.state
         steps = (self._steps[0].at(vector_value, state), self._steps[1].at(scale_value, state))
         new = self.method.update(state, evaluation, *steps)
         alive = self.alive
-        vector = np.where(alive.reshape(-1, *[1] * (new.vector.ndim - 1)), new.vector, state.vector)
-        self._moment = (State(vector, np.where(alive, new.scale, state.scale)), self.clock + 1)
-
-    def _row(self) -> tuple[float, ...]:
-        position = self.position()
-        values = (self.loss, position.scale, position.direction_norm, position.perp)
-        return tuple(float(value[0]) for value in values)
+        vector = np.where(expand(alive, new.vector), new.vector, state.vector)
+        scale = np.where(expand(alive, new.scale), new.scale, state.scale)
+        self._moment = (State(vector, scale), self.clock + 1)
 
     def position(self) -> Position:
         """Where each run stands, or ended."""
         state = self.state
-        norm = np.linalg.norm(state.vector, axis=1)
+        norm = block_norm(state.vector, state.scale)
         with np.errstate(invalid="ignore"):
-            unit = np.where(norm[:, None] > 0, state.vector / np.where(norm > 0, norm, 1.0)[:, None], 0.0)
+            unit = np.where(
+                expand(norm, state.vector) > 0, state.vector / expand(np.where(norm > 0, norm, 1.0), state.vector), 0.0
+            )
         units = self._perp_units
-        perp = np.full(norm.shape, np.nan) if units is None else np.einsum("ij,ij->i", unit, units)
+        perp = np.full(self.loss.shape, np.nan) if units is None else np.einsum("ij,ij->i", unit, units)
         if not self.method.has_scale:
-            return Position(unit, norm, np.ones_like(norm), perp)
+            return Position(unit, self.problem.scale_of(norm), np.ones_like(norm), perp)
         return Position(unit, state.scale, norm, perp)
+
+    def gradient_vanishes(self) -> NDArray[np.bool_]:
+        """Where the gradient in the method's own coordinates is zero to rounding."""
+        position = self.position()
+        return np.asarray(self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale))
 
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""

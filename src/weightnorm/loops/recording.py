@@ -22,7 +22,8 @@ class Recorder:
 
     def add(self, records: Records | None) -> None:
         """Take a slice's records; the first may repeat the last one of the slice before."""
-        assert records is not None
+        if records is None:
+            return
         if self._pieces and records.step.size and records.step[0] == self._pieces[-1].step[-1]:
             records = _select(records, slice(1, None))
         if not records.step.size:
@@ -43,18 +44,18 @@ class Recorder:
             loss=records.loss,
             scale=records.scale,
             direction_norm=records.direction_norm,
-            perp_norm=np.abs(records.scale * records.perp),
-            weights_norm=np.abs(records.scale),
-            direction_perp_norm=np.abs(records.perp),
+            perp_norm=records.perp_norm,
+            weights_norm=records.weights_norm,
+            direction_perp_norm=records.direction_perp_norm,
             every=self.every,
         )
 
     def _joined(self) -> Records:
-        pieces = self._pieces or [Records(np.empty(0, np.int64), *np.empty((4, 0)))]
+        pieces = self._pieces or [Records(np.empty(0, np.int64), *np.empty((6, 0)))]
         return Records(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in _RECORD_FIELDS))
 
 
-_RECORD_FIELDS = ("step", "loss", "scale", "direction_norm", "perp")
+_RECORD_FIELDS = ("step", "loss", "scale", "direction_norm", "perp_norm", "weights_norm", "direction_perp_norm")
 
 
 def _select(records: Records, which: slice | NDArray[np.bool_]) -> Records:

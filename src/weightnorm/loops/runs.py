@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods.base import Method
+from ..schedules import Schedule
 
 Array = NDArray[np.float64]
 
@@ -17,7 +19,8 @@ Array = NDArray[np.float64]
 class Position:
     """Where n runs stand: x = scale·unit in the problem's coordinates. Gradient descent has scale ‖x‖ ≥ 0.
 
-    `perp` (n,) is the signed length of the unit direction's part off the row space; NaN where it is not known.
+    For matrix problems unit is (n, d, r), and scale (n,) or (n, r). `perp` (n,) is the signed length of the unit
+    direction's part off the row space; NaN where it is not known.
     """
 
     unit: Array
@@ -39,7 +42,14 @@ class Records:
     loss: Array
     scale: Array
     direction_norm: Array
-    perp: Array
+    perp_norm: Array
+    weights_norm: Array
+    direction_perp_norm: Array
+
+
+def records(problem: Any, step: NDArray[np.int64], loss: Array, scale: Array, norm: Array, unit: Array, perp: Array) -> Records:
+    """Records of iterates at these scales and unit directions; `perp` as in Position."""
+    return Records(step, loss, scale, norm, *problem.sizes(unit, scale, perp))
 
 
 class Runs(Protocol):
@@ -47,6 +57,10 @@ class Runs(Protocol):
 
     method: Method
     problem: Any
+
+    @property
+    def schedules(self) -> Sequence[Schedule]:
+        """All schedules that drive the runs."""
 
     @property
     def clock(self) -> int:
@@ -78,6 +92,9 @@ class Runs(Protocol):
     def position(self) -> Position:
         """Where each run stands, or ended."""
 
+    def gradient_vanishes(self) -> NDArray[np.bool_]:
+        """Where the gradient in the method's own coordinates is zero to rounding."""
+
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
 
@@ -90,3 +107,12 @@ def stopping_loss(tolerance: float) -> float:
 def multiples(every: int, first: int, last: int) -> NDArray[np.int64]:
     """The multiples of `every` in first … last."""
     return np.arange(-(-first // every) * every, last + 1, every, dtype=np.int64)
+
+
+def gather(problem: Any, step: NDArray[np.int64], rows: list[tuple[Array, Position]]) -> Records | None:
+    """The records of the first run from its losses and positions; None if there are none."""
+    if not rows:
+        return None
+    positions = [position for _, position in rows]
+    columns = [np.array([getattr(p, name)[0] for p in positions]) for name in ("scale", "direction_norm", "unit", "perp")]
+    return records(problem, step, np.concatenate([loss for loss, _ in rows]), *columns)

@@ -11,7 +11,6 @@ from .runs import Position, Runs
 
 EPS = float(np.finfo(np.float64).eps)
 STILL = 8 * EPS  # a run that moved less than this between two looks, relatively, does not move
-FLAT = 16 * EPS  # a gradient this small against its own terms is rounding
 FIRST_LOOK = 4096
 
 
@@ -47,31 +46,20 @@ class Watch:
 
 
 def gradient_vanishes(runs: Runs) -> NDArray[np.bool_]:
-    """Where the gradient in the method's own coordinates is zero to rounding.
-
-    Either Aᵀr is zero against its own terms (a solution, or the floor of an unreachable y), or the run is in
-    S = {g = 0, yᵀAw = 0}, where neither g nor w moves.
-    """
-    position = runs.position()
+    """Where the gradient in the method's own coordinates is zero to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
-        _, gradient = runs.problem.value_and_gradient(position.weights)
-        _, at_zero = runs.problem.value_and_gradient(np.zeros_like(position.unit[:1]))
-        size = np.linalg.norm(gradient, axis=1)
-        terms = np.linalg.norm(at_zero) + np.linalg.norm(gradient - at_zero, axis=1)
-        flat = (size <= FLAT * terms) & np.isfinite(terms)
-        if not runs.method.has_scale:
-            return np.asarray(flat)
-        along = np.abs(np.einsum("ij,ij->i", position.unit, gradient))
-        return np.asarray(flat | ((position.scale == 0.0) & (along <= FLAT * size)))
+        return runs.gradient_vanishes()
 
 
 def _settled(runs: Runs, since: int) -> bool:
     """Whether both schedules have kept their values since that step and will keep them: a frozen phase may thaw."""
-    ends = [schedule.settled_from for schedule in runs.method.schedules]
+    ends = [schedule.settled_from for schedule in runs.schedules]
     return all(end is not None and end <= since for end in ends)
 
 
 def _same(last: Position, now: Position) -> NDArray[np.bool_]:
     with np.errstate(invalid="ignore"):
-        moved = np.abs(now.unit - last.unit).max(axis=1, initial=0.0)
-        return np.asarray((moved <= STILL) & (np.abs(now.scale - last.scale) <= STILL * np.abs(now.scale)))
+        count = len(now.scale)
+        moved = np.abs(now.unit - last.unit).reshape(count, -1).max(axis=1, initial=0.0)
+        grown = np.abs(now.scale - last.scale) <= STILL * np.abs(now.scale)
+        return np.asarray((moved <= STILL) & grown.reshape(count, -1).all(axis=1))

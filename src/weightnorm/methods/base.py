@@ -15,7 +15,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class State:
-    """Where n runs stand: `vector` (n, d) is w (x itself for gradient descent), `scale` (n,) is g (1 there)."""
+    """Where n runs stand: `vector` is w (x itself for gradient descent), `scale` is g (1 there).
+
+    The vector is (n, d) or, for matrix problems, (n, d, r). The scale is (n,), or (n, r) with one scale a column.
+    """
 
     vector: Array
     scale: Array
@@ -23,7 +26,7 @@ class State:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The loss (n,) at a state, and its gradients in the method's own coordinates."""
+    """The loss (n,) at a state, and its gradients in the method's own coordinates, shaped like the state."""
 
     loss: Array
     vector_gradient: Array
@@ -50,7 +53,7 @@ class StepSize:
             if self.scale_power:
                 step = step * np.abs(state.scale) ** self.scale_power
             if self.norm_power:
-                step = step * np.linalg.norm(state.vector, axis=-1) ** self.norm_power
+                step = step * block_norm(state.vector, state.scale) ** self.norm_power
         return step
 
     def undefined_at(self, scale: Array) -> NDArray[np.bool_]:
@@ -59,14 +62,13 @@ class StepSize:
 
 
 class Problem(Protocol):
-    """What a method asks of a problem."""
-
-    @property
-    def curvature(self) -> float:
-        """The largest curvature, λmax."""
+    """What a method asks of a problem; a curvature step also its `curvature`, λmax."""
 
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Loss and gradient, row by row."""
+        """Loss and gradient in the vector of gradient descent, run by run."""
+
+    def polar(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
+        """Loss, gradient in the unit direction and gradient in the scale, run by run."""
 
 
 class Method(Protocol):
@@ -81,10 +83,7 @@ class Method(Protocol):
         """The schedules of the vector and of the scale."""
 
     def init(self, scale: Array, direction: Array) -> State:
-        """The state of runs that start at x0 = scale·direction, for unit directions (n, d)."""
-
-    def weights(self, state: State) -> Array:
-        """The weights x (n, d) a state stands for."""
+        """The state of runs that start at this scale and these unit directions."""
 
     def evaluate(self, problem: Problem, state: State) -> Evaluation:
         """Loss and gradients at a state."""
@@ -112,6 +111,20 @@ def _bind(method: Method, schedule: Schedule, problem: Any) -> StepSize:
     return StepSize(schedule, 1.0 / largest, *method.curvature_powers)
 
 
-def row_dot(a: Array, b: Array) -> Array:
-    """⟨a_i, b_i⟩ for each row i."""
-    return np.asarray(np.einsum("ij,ij->i", a, b))
+def block_dot(a: Array, b: Array, scale: Array) -> Array:
+    """⟨a, b⟩ over all that shares a scale: a whole run, or each column of it."""
+    axes = tuple(range(1, a.ndim)) if scale.ndim == 1 else (1,)
+    return np.asarray((a * b).sum(axis=axes))
+
+
+def block_norm(vector: Array, scale: Array) -> Array:
+    """The norm of all that shares a scale."""
+    axes = tuple(range(1, vector.ndim)) if scale.ndim == 1 else (1,)
+    if vector.ndim == 2:
+        return np.asarray(np.linalg.norm(vector, axis=1))
+    return np.asarray(np.sqrt((vector * vector).sum(axis=axes)))
+
+
+def expand(values: NDArray[Any], vector: Array) -> NDArray[Any]:
+    """One value a scale, shaped so as to multiply the vector."""
+    return values.reshape(-1, *[1] * (vector.ndim - 1)) if values.ndim == 1 else values[:, None, :]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..schedules import Schedule, Step, as_schedule, constant
-from .base import Array, Evaluation, Problem, State
+from .base import Array, Evaluation, Problem, State, expand
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,7 @@ class GradientDescent:
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at x0 = scale·direction."""
-        return State(scale[:, None] * direction, np.ones_like(scale))
-
-    def weights(self, state: State) -> Array:
-        """The vector itself."""
-        return state.vector
+        return State(expand(scale, direction) * direction, np.ones_like(scale))
 
     def evaluate(self, problem: Problem, state: State) -> Evaluation:
         """Loss and gradient at x."""
@@ -61,4 +57,4 @@ class GradientDescent:
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
         """x ← x − η ∇f(x)."""
-        return State(state.vector - vector_step[:, None] * evaluation.vector_gradient, state.scale)
+        return State(state.vector - expand(vector_step, state.vector) * evaluation.vector_gradient, state.scale)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _validate
 from ..schedules import Schedule, Step, as_schedule
-from .base import Array, Evaluation, Problem, State, row_dot
+from .base import Array, Evaluation, Problem, State, block_norm, expand
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class RPGD:
     ----------
     direction_step, scale_step : float, Schedule or callable
         η for w and γ for g.
-    blocks : {"all"}
-        One scale for all weights. "columns" belongs to matrix problems.
+    blocks : {"all", "columns"}
+        One scale for all weights, or one for each column of a matrix problem's factor.
 
     Examples
     --------
@@ -60,19 +60,14 @@ class RPGD:
         """Start at g0 = scale, w0 = direction."""
         return State(direction.copy(), scale.copy())
 
-    def weights(self, state: State) -> Array:
-        """g·w."""
-        return state.scale[:, None] * state.vector
-
     def evaluate(self, problem: Problem, state: State) -> Evaluation:
-        """Loss, ∇_w = g G and ∇_g = ⟨w, G⟩."""
-        loss, gradient = problem.value_and_gradient(self.weights(state))
-        return Evaluation(loss, state.scale[:, None] * gradient, row_dot(state.vector, gradient))
+        """Loss, ∇_w and ∇_g at x = g w: g G and ⟨w, G⟩."""
+        return Evaluation(*problem.polar(state.vector, state.scale))
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
         """A step of w projected back onto the sphere, and a step of g."""
-        v = state.vector - vector_step[:, None] * evaluation.vector_gradient
-        norm = np.linalg.norm(v, axis=1)
+        v = state.vector - expand(vector_step, state.vector) * evaluation.vector_gradient
+        norm = expand(block_norm(v, state.scale), v)
         with np.errstate(invalid="ignore", divide="ignore"):
-            w = np.where(norm[:, None] == 0.0, state.vector, v / np.where(np.isfinite(norm), norm, np.nan)[:, None])
+            w = np.where(norm == 0.0, state.vector, v / np.where(np.isfinite(norm), norm, np.nan))
         return State(w, state.scale - scale_step * evaluation.scale_gradient)

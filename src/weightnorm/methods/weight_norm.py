@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _validate
 from ..schedules import Schedule, Step, as_schedule
-from .base import Array, Evaluation, Problem, State, row_dot
+from .base import Array, Evaluation, Problem, State, block_dot, block_norm, expand
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class WeightNorm:
     ----------
     direction_step, scale_step : float, Schedule or callable
         η for w and γ for g.
-    blocks : {"all"}
-        One scale for all weights. "columns" belongs to matrix problems.
+    blocks : {"all", "columns"}
+        One scale for all weights, or one for each column of a matrix problem's factor.
     initial_norm : float
         ‖w0‖. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η multiplied by ‖w0‖².
 
@@ -64,21 +64,17 @@ class WeightNorm:
         """Start at g0 = scale, w0 = initial_norm·direction."""
         return State(self.initial_norm * direction, scale.copy())
 
-    def weights(self, state: State) -> Array:
-        """g·w/‖w‖."""
-        return np.asarray((state.scale / np.linalg.norm(state.vector, axis=1))[:, None] * state.vector)
-
     def evaluate(self, problem: Problem, state: State) -> Evaluation:
-        """Loss, ∇_w = (g/‖w‖)(G − ⟨ŵ, G⟩ŵ) and ∇_g = ⟨ŵ, G⟩."""
-        norm = np.linalg.norm(state.vector, axis=1)
-        unit = state.vector / np.where(np.isfinite(norm), norm, np.nan)[:, None]  # an overflowed norm is a diverged run
-        loss, gradient = problem.value_and_gradient(state.scale[:, None] * unit)
-        along = row_dot(unit, gradient)
-        return Evaluation(loss, (state.scale / norm)[:, None] * (gradient - along[:, None] * unit), along)
+        """Loss, ∇_w = (1/‖w‖)(∇_ŵ − ⟨ŵ, ∇_ŵ⟩ŵ), and ∇_g, at x = g ŵ."""
+        norm = block_norm(state.vector, state.scale)
+        unit = state.vector / expand(np.where(np.isfinite(norm), norm, np.nan), state.vector)  # overflowed: diverged
+        loss, gradient, slope = problem.polar(unit, state.scale)
+        tangent = gradient - expand(block_dot(unit, gradient, state.scale), unit) * unit
+        return Evaluation(loss, tangent / expand(norm, unit), slope)
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
         """Gradient descent on both."""
         return State(
-            state.vector - vector_step[:, None] * evaluation.vector_gradient,
+            state.vector - expand(vector_step, state.vector) * evaluation.vector_gradient,
             state.scale - scale_step * evaluation.scale_gradient,
         )

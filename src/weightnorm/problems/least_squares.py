@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Vector
 from .factorisation import EPS, Factorisation, factorise
+from .linear import VectorWeights
 
 
-class LeastSquares:
+class LeastSquares(VectorWeights):
     """Least squares with loss ½‖Ax − y‖², for any shape and rank of A.
 
     Parameters

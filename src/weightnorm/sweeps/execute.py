@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._pool import run_all
-from ..grid import available_cores
+from .._pool import available_cores, run_all
 from .config import SweepConfig
 from .plan import VARIABLES, Shard, compute_shard, plan_shards
 from .store import Arrays, read_shard, remove_strays, write_bytes, write_shard

@@ -1,0 +1,218 @@
+"""Runs on matrix sensing by the compiled kernel: any methods together, a block of eight sharing the sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..methods import RPGD, GradientDescent, WeightNorm
+from ..methods.base import Array, Method, State, bind_steps
+from ..problems import MatrixSensing
+from ..schedules import Schedule
+from .runs import Position, Records, gather, stopping_loss
+
+
+class SensingRuns:
+    """n runs on one problem, each with a method of its own; see `runs.Runs`.
+
+    A step of all runs is a call of the kernel per thread. Runs that have ended are left out of the next call, so their
+    lanes are filled by others. Numbers do not depend on the company a run keeps.
+
+    Parameters
+    ----------
+    problem : MatrixSensing
+    methods : sequence of n methods
+    states : sequence of n states, each of one run
+    clock : int
+    tolerance : float
+    limit : (n,) array
+        The loss beyond which a run has diverged.
+    threads : int
+    """
+
+    def __init__(
+        self,
+        problem: MatrixSensing,
+        methods: Sequence[Method],
+        states: Sequence[State],
+        clock: int,
+        tolerance: float,
+        limit: Array,
+        threads: int = 1,
+    ) -> None:
+        from .._kernels import sensing as kernels
+
+        self._kernels = kernels
+        self.problem, self.methods, self.method = problem, tuple(methods), methods[0]
+        self.limit, self._low, self._threads = limit, stopping_loss(tolerance), threads
+        codes = {GradientDescent: kernels.GRADIENT_DESCENT, WeightNorm: kernels.WEIGHT_NORM, RPGD: kernels.RPGD}
+        self._kind = np.array([codes[type(method)] for method in methods])
+        self._columns = np.array([state.scale.ndim == 2 for state in states])
+        self._steps = [bind_steps(method, problem) for method in methods]
+        powers = [[p for step in steps for p in (step.scale_power, step.norm_power)] for steps in self._steps]
+        self._powers = np.array(powers, dtype=np.float64).ravel()
+        self._sensors = _chunked(problem.packed, kernels.ROWS, kernels.CHUNK)
+        count, (_, size, rank) = len(methods), states[0].vector.shape
+        self._size, self._rank = size, rank
+        self._factor = np.zeros((count, _round_up(rank, kernels.ROWS), _round_up(size, kernels.WIDTH)))
+        self._scale, self._norm = np.ones((count, rank)), np.ones((count, rank))
+        for i, state in enumerate(states):
+            self._factor[i, :rank, :size] = state.vector[0].T
+            self._scale[i, slice(None) if self._columns[i] else slice(1)] = state.scale[0]
+        self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
+        self.ended_at = np.full(count, clock, dtype=np.int64)
+        self.loss = np.full(count, np.nan)
+        self._work: int = 1 + (size**3 + 2 * problem.packed.size) // 16
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 and count > 1 else None
+        self.advance(0)
+
+    @staticmethod
+    def can_run(method: Method) -> bool:
+        """Whether there is a kernel for exactly this method: a subclass may have another rule."""
+        return type(method) in (GradientDescent, WeightNorm, RPGD)
+
+    @property
+    def clock(self) -> int:
+        """The step number of the runs that are alive, or of the last that ended."""
+        return int(self.ended_at[self.alive].max() if self.alive.any() else self.ended_at.max())
+
+    @property
+    def schedules(self) -> list[Schedule]:
+        """Those of all methods."""
+        return [schedule for method in self.methods for schedule in method.schedules]
+
+    @property
+    def has_zero_scale(self) -> bool:
+        """Whether any run has a scale of exactly zero now, or zero weights."""
+        return bool(not self._scale.all() or not self._factor.any(axis=(1, 2)).all())
+
+    @property
+    def size(self) -> int:
+        """How many numbers one step of all runs is worth: about what it costs."""
+        return max(1, int(self.alive.sum())) * self._work
+
+    def advance(self, count: int, every: int = 0) -> Records | None:
+        """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
+        if not every:
+            self._advance(count)
+            return None
+        rows: list[tuple[Array, Position]] = []
+        steps: list[int] = []
+        end = self.clock + count
+        self._advance(0)
+        while True:
+            if self.clock % every == 0:
+                steps.append(self.clock)
+                rows.append((self.loss[:1].copy(), self.position(first_only=True)))
+            if self.clock >= end or not self.alive[0]:
+                break
+            self._advance(min(every - self.clock % every, end - self.clock))
+        return gather(self.problem, np.array(steps, dtype=np.int64), rows)
+
+    def _advance(self, count: int) -> None:
+        going = np.flatnonzero(self.alive)
+        if not going.size:
+            return
+        parts = np.array_split(going, min(self._threads, -(-going.size // 2)))
+        if self._pool is None or len(parts) == 1:
+            for part in parts:
+                self._call(part, count)
+            return
+        futures = [self._pool.submit(self._call, part, count) for part in parts]
+        try:
+            for future in futures:
+                future.result()
+        finally:  # an interruption, too, leaves every run at the end of this call
+            for future in futures:
+                future.exception()
+
+    def _call(self, order: NDArray[np.intp], count: int) -> None:
+        first = int(self.ended_at[order[0]])
+        self._kernels.advance(
+            self._sensors,
+            self.problem.y,
+            self._size,
+            self._factor.reshape(-1),
+            self._rank,
+            self._scale.reshape(-1),
+            self._norm.reshape(-1),
+            self._kind,
+            self._columns,
+            self._powers,
+            order.astype(np.int64),
+            self.alive,
+            self.loss,
+            self.ended_at,
+            self._low,
+            self.limit,
+            self._values(order, first, count),
+            first,
+        )
+
+    def _values(self, order: NDArray[np.intp], first: int, count: int) -> Array:
+        """The values of both steps of each run, (2, count + 1, len(order)); the last is not used."""
+        values = np.zeros((2, count + 1, order.size))
+        known: dict[tuple[Schedule, float], Array] = {}
+        for i, run in enumerate(order):
+            for which, step in enumerate(self._steps[run]):
+                key = (step.schedule, step.factor)
+                if key not in known:
+                    known[key] = step.values(first, count)
+                values[which, :count, i] = known[key]
+        return values
+
+    def position(self, first_only: bool = False) -> Position:
+        """Where each run stands, or ended; scales are (n, r) if any run has one a column."""
+        which = slice(1) if first_only else slice(None)
+        T, scale, columns = self._factor[which, : self._rank, : self._size], self._scale[which], self._columns[which]
+        vector = T.swapaxes(1, 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.sqrt((T * T).sum(axis=2))
+            whole = np.sqrt((lengths * lengths).sum(axis=1))
+            norm = np.where(columns[:, None], lengths, whole[:, None])
+            unit = vector / np.where(norm > 0, norm, 1.0)[:, None, :]
+            descends = self._kind[which] == self._kernels.GRADIENT_DESCENT
+            scale = np.where(columns[:, None], scale, np.where(descends, whole**2, scale[:, 0])[:, None])
+        norm = np.where(descends[:, None], 1.0, norm)
+        unknown = np.full(len(scale), np.nan)
+        if not self._columns.any():
+            return Position(unit, scale[:, 0], norm[:, 0], unknown)
+        return Position(unit, scale, norm, unknown)
+
+    def state(self, run: int) -> State:
+        """The exact state of a run, to go on from later."""
+        scale = self._scale[run : run + 1] if self._columns[run] else self._scale[run : run + 1, 0]
+        return State(self._factor[run : run + 1, : self._rank, : self._size].swapaxes(1, 2).copy(), scale.copy())
+
+    def gradient_vanishes(self) -> NDArray[np.bool_]:
+        """Where the gradient in a run's own coordinates is zero to rounding."""
+        position = self.position()
+        has_scale = self._kind != self._kernels.GRADIENT_DESCENT
+        answer = np.zeros(len(self.methods), dtype=bool)
+        for scaled in (False, True):
+            for columns in (False, True):
+                which = (has_scale == scaled) & (self._columns == columns)
+                if which.any():
+                    scale = position.scale[which]
+                    scale = scale[:, 0] if scale.ndim == 2 and not columns else scale
+                    answer[which] = self.problem.gradient_vanishes(position.unit[which], scale, scaled)
+        return answer
+
+    def retire(self, which: NDArray[np.bool_]) -> None:
+        """End these runs where they stand."""
+        self.alive &= ~which
+
+
+def _round_up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
+
+
+def _chunked(packed: Array, rows: int, chunk: int) -> Array:
+    """(m, entries) -> flat (chunks, m rounded up, chunk), filled up with zeros."""
+    m, entries = packed.shape
+    whole = np.zeros((_round_up(m, rows), _round_up(entries, chunk)))
+    whole[:m, :entries] = packed
+    return np.ascontiguousarray(whole.reshape(len(whole), -1, chunk).swapaxes(0, 1)).ravel()

@@ -1,0 +1,215 @@
+"""Matrix sensing: a symmetric matrix from m of its linear measurements."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from .._validate import Matrix, Vector
+from .linear import FLAT
+from .nuclear_norm import MinimumNuclearNorm, solve
+
+Array = NDArray[np.float64]
+
+
+class MatrixSensing:
+    """Matrix sensing with loss (1/2m) Σ_i (⟨A_i, X⟩ − y_i)².
+
+    Methods train a factor of X: gradient descent X = U Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1 (`blocks="all"`); or a scale
+    a column, X = Σ_j D_j w_j w_jᵀ with unit columns w_j (`blocks="columns"`, the paper's -Diag). Such X are symmetric, so
+    only the symmetric part of a sensor counts in training. It is kept packed, d(d + 1)/2 numbers a sensor.
+
+    Parameters
+    ----------
+    sensors : (m, d, d) array
+        A_i; they need not be symmetric. Kept by reference where they are float64 already; do not change them afterwards.
+    y : (m,) array
+    ground_truth : (d, d) array, optional
+        A known answer, kept as `.ground_truth`; the data generator sets it.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_sensing(size=8, rank=1, num_measurements=24, seed=0)
+    >>> method = wn.RPGD(0.005, 0.005)
+    >>> result = wn.run(method, problem, **wn.datasets.sensing_start(8, alpha=0.1, seed=0), tolerance=1e-12)
+    >>> result.weights.shape, result.status == "converged"
+    ((8, 8), True)
+    >>> problem.recovery_error(result.weights) < 1e-3  # 24 numbers, and the right one of many matrices
+    True
+    """
+
+    def __init__(self, sensors: Any, y: Any, *, ground_truth: Any = None) -> None:
+        self.sensors: Array = _validate.array("sensors", sensors, ndim=3)
+        self.y: Vector = _validate.array("y", y, ndim=1)
+        m, d, columns = self.sensors.shape
+        if d != columns:
+            raise ValueError(f"sensors must be square matrices, (m, d, d), got shape {self.sensors.shape}")
+        if self.y.size != m:
+            raise ValueError(f"y must have {m} entries, one per sensor, got {self.y.size}")
+        self.shape: tuple[int, int] = (m, d)
+        self.ground_truth: Matrix | None = None
+        if ground_truth is not None:
+            self.ground_truth = self._matrix("ground_truth", _validate.array("ground_truth", ground_truth, ndim=2))
+
+    def __repr__(self) -> str:
+        return f"MatrixSensing(num_measurements={self.shape[0]}, size={self.shape[1]})"
+
+    def measure(self, X: Any) -> Array:
+        """⟨A_i, X⟩ for every sensor, for X of shape (d, d) or (n, d, d)."""
+        X = self._matrix("X", np.asarray(X, dtype=np.float64))
+        return np.asarray(X.reshape(*X.shape[:-2], -1) @ self.sensors.reshape(self.shape[0], -1).T)
+
+    def value(self, X: Any) -> Any:
+        """The loss at a matrix X, (d, d) or (n, d, d)."""
+        error = self.measure(X) - self.y
+        return 0.5 * np.einsum("...i,...i->...", error, error) / self.shape[0]
+
+    def gradient(self, X: Any) -> Array:
+        """(1/m) Σ (⟨A_i, X⟩ − y_i) A_i, the gradient in X; its symmetric part M is what training sees."""
+        return np.tensordot((self.measure(X) - self.y) / self.shape[0], self.sensors, axes=1)
+
+    def recovery_error(self, X: Any) -> Any:
+        """‖X − ground truth‖_F / ‖ground truth‖_F."""
+        if self.ground_truth is None:
+            raise ValueError("this problem has no ground_truth; give MatrixSensing(sensors, y, ground_truth=…)")
+        gap = self._matrix("X", np.asarray(X, dtype=np.float64)) - self.ground_truth
+        return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(self.ground_truth)
+
+    def min_nuclear_norm(self, over: str = "psd") -> MinimumNuclearNorm:
+        """The smallest nuclear norm of a matrix with these measurements, by cvxpy, certified by our own arithmetic.
+
+        Parameters
+        ----------
+        over : {"psd", "symmetric", "all"}
+            Positive semidefinite matrices, where it is the trace: the reference for gradient descent and for one scale
+            (a positive scale never turns negative while X fits a y of positive semidefinite matrices).
+            Symmetric matrices: the reference for a scale a column, whose D_j may become negative.
+            All matrices: what a method that does not symmetrise would be compared with.
+
+        Returns
+        -------
+        MinimumNuclearNorm
+            With `.value`, `.matrix`, `.status`, `.gap`, `.lower_bound`, `.dual`.
+
+        Raises
+        ------
+        weightnorm.NotCertified
+            If no matrix fits y, or the solver's answer does not pass the check.
+
+        Examples
+        --------
+        >>> import numpy as np, weightnorm as wn
+        >>> corner = wn.MatrixSensing(np.array([[[1.0, 0.0], [0.0, 0.0]]]), [2.0])  # X₁₁ = 2
+        >>> round(corner.min_nuclear_norm().value, 6)
+        2.0
+        """
+        over = _validate.choice("over", over, ("psd", "symmetric", "all"))
+        if over not in self._solved:
+            self._solved[over] = solve(self.sensors, self.y, over)
+        return self._solved[over]
+
+    @cached_property
+    def _solved(self) -> dict[str, MinimumNuclearNorm]:
+        return {}
+
+    @cached_property
+    def packed(self) -> Matrix:
+        """The symmetric parts of the sensors as rows of d(d + 1)/2 numbers, off the diagonal doubled.
+
+        With the lower triangle of X row by row, ⟨A_i, X⟩ is an inner product.
+        """
+        i, k = np.tril_indices(self.shape[1])
+        return np.asarray(np.where(i == k, 0.5, 1.0) * (self.sensors[:, i, k] + self.sensors[:, k, i]))
+
+    # What methods and loops ask of a problem: batches (n, d, r) of factors.
+
+    def value_and_gradient(self, factor: Array) -> tuple[Array, Array]:
+        """Loss and 2 M U at X = U Uᵀ."""
+        loss, M, _ = self._at(factor @ factor.swapaxes(1, 2))
+        return loss, 2.0 * (M @ factor)
+
+    def polar(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
+        """Loss, ∇_W = 2 W D M-wise and ∇_D = w_jᵀ M w_j at X = Σ_j D_j w_j w_jᵀ; one scale sums over the columns."""
+        loss, M, _ = self._at(self.weights(unit, scale))
+        turned = M @ unit
+        slope = (unit * turned).sum(axis=1)
+        spread = scale[:, None, None] if scale.ndim == 1 else scale[:, None, :]
+        return loss, 2.0 * spread * turned, slope.sum(axis=1) if scale.ndim == 1 else slope
+
+    def weights(self, unit: Array, scale: Array) -> Array:
+        """X (n, d, d) from unit factors (n, d, r) and scales (n,) or (n, r)."""
+        spread = scale[:, None, None] if scale.ndim == 1 else scale[:, None, :]
+        X = (spread * unit) @ unit.swapaxes(1, 2)
+        return np.asarray(0.5 * (X + X.swapaxes(1, 2)))
+
+    def scale_of(self, norm: Array) -> Array:
+        """The scale of X = U Uᵀ with ‖U‖_F = norm."""
+        return norm**2
+
+    def sizes(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
+        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share of X that the sensors do not see."""
+        X = self.weights(unit, scale)
+        unseen, nuclear = self.unseen_norm(X), nuclear_norm(X)
+        size = np.sqrt((X * X).sum(axis=(1, 2)))
+        return unseen, nuclear, unseen / np.where(size > 0, size, 1.0)
+
+    def unseen_norm(self, X: Array) -> Array:
+        """The Frobenius norm of the part of X orthogonal to all symmetrised sensors."""
+        i, k = np.tril_indices(self.shape[1])
+        isometric = X[:, i, k] * np.where(i == k, 1.0, np.sqrt(2.0))
+        basis = self._sensor_basis
+        for _ in range(2):  # twice is enough
+            isometric = isometric - (isometric @ basis) @ basis.T
+        return np.asarray(np.linalg.norm(isometric, axis=1))
+
+    @cached_property
+    def _sensor_basis(self) -> Matrix:
+        i, k = np.tril_indices(self.shape[1])
+        rows = self.packed * np.where(i == k, 1.0, np.sqrt(0.5))
+        vectors, singular, _ = np.linalg.svd(rows.T, full_matrices=False)
+        return np.asarray(vectors[:, singular > 1e-12 * singular.max(initial=0.0)])
+
+    def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
+        """Where the gradient in a method's own coordinates is zero to rounding."""
+        X = self.weights(unit, scale)
+        _, M, terms = self._at(X)
+        size = np.sqrt((M * M).sum(axis=(1, 2)))
+        turned = M @ unit
+        moves = np.sqrt((turned * turned).sum(axis=1)) > FLAT * size[:, None]  # columns that M turns
+        still = (scale == 0.0) | ~moves.any(axis=1) if scale.ndim == 1 else ((scale == 0.0) | ~moves).all(axis=1)
+        if has_scale:
+            slope = np.abs((unit * turned).sum(axis=1))
+            slope = np.abs((unit * turned).sum(axis=(1, 2)))[:, None] if scale.ndim == 1 else slope
+            still &= (slope <= FLAT * size[:, None]).all(axis=1)
+        return np.asarray(((size <= FLAT * terms) | still) & np.isfinite(terms))
+
+    def _at(self, X: Array) -> tuple[Array, Array, Array]:
+        """Loss, the symmetric gradient M, and the size of the terms whose sum M is."""
+        i, k = np.tril_indices(self.shape[1])
+        m = self.shape[0]
+        error = X[:, i, k] @ self.packed.T - self.y
+        rows = (error @ self.packed) / m * np.where(i == k, 1.0, 0.5)
+        M = np.empty_like(X)
+        M[:, i, k] = M[:, k, i] = rows
+        terms = (np.abs(error + self.y) + np.abs(self.y)) @ np.linalg.norm(self.packed, axis=1) / m
+        return 0.5 * np.einsum("ij,ij->i", error, error) / m, M, terms
+
+    def _matrix(self, name: str, X: Array) -> Array:
+        d = self.shape[1]
+        if X.ndim not in (2, 3) or X.shape[-2:] != (d, d):
+            raise ValueError(f"{name} must have shape ({d}, {d}) or (n, {d}, {d}), got {X.shape}")
+        return X
+
+
+def nuclear_norm(X: Array) -> Array:
+    """The sum of the absolute eigenvalues of symmetric matrices (n, d, d); NaN where one is not finite."""
+    finite = np.isfinite(X).all(axis=(1, 2))
+    answer = np.full(len(X), np.nan)
+    if finite.any():
+        answer[finite] = np.abs(np.linalg.eigvalsh(X[finite])).sum(axis=1)
+    return answer

@@ -1,0 +1,144 @@
+"""The smallest nuclear norm that fits the measurements: solved by cvxpy, believed only if certified here.
+
+With S_i the sensors (their symmetric parts unless `over="all"`), the problem and its dual are
+
+    min ‖X‖_*  subject to ⟨S_i, X⟩ = y_i            max yᵀλ  subject to  ‖Σ λ_i S_i‖₂ ≤ 1,
+
+and over positive semidefinite X the trace, with Σ λ_i S_i ⪯ I. Whatever the solver says, a matrix that fits y bounds the
+minimum from above and a λ that satisfies the dual's constraint bounds it from below. `certify` computes both bounds
+from the numbers it is given and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validate import Matrix, Vector
+
+FIT = 1e-7  # how well the matrix must fit y, and be positive semidefinite, relatively
+GAP = 1e-6  # how near the two bounds must be, relatively
+SOLVERS = ("CLARABEL", "SCS")  # the accurate one first, the scalable one after it
+
+
+class NotCertified(RuntimeError):  # noqa: N818  (what happened, like KeyboardInterrupt)
+    """No certified minimum: nothing fits y, or the solver's answer does not pass the check."""
+
+
+@dataclass(frozen=True, eq=False)
+class MinimumNuclearNorm:
+    """A certified minimum.
+
+    Attributes
+    ----------
+    value : float
+        The nuclear norm of `matrix`, the certified upper bound.
+    matrix : (d, d) array
+    status : str
+        "certified", after the check that stands on our own arithmetic.
+    gap : float
+        value − lower_bound ≥ 0, up to rounding.
+    lower_bound : float
+        yᵀλ of a λ that satisfies the dual's constraint exactly.
+    dual : (m,) array
+        That λ.
+    residual : float
+        The largest |⟨A_i, matrix⟩ − y_i|, relative to the largest |y_i|.
+    over : str
+        Over which matrices it is the minimum.
+    solver : str
+    """
+
+    value: float
+    matrix: Matrix
+    status: str
+    gap: float
+    lower_bound: float
+    dual: Vector
+    residual: float
+    over: str
+    solver: str
+
+    def __repr__(self) -> str:
+        return f"MinimumNuclearNorm({self.status}: value={self.value:.6g} over {self.over}, gap={self.gap:.2g})"
+
+
+def certify(
+    sensors: NDArray[np.float64], y: Vector, over: str, matrix: Matrix, dual: Vector, solver: str = "given"
+) -> MinimumNuclearNorm:
+    """Check that a matrix has the smallest nuclear norm, by a λ that proves it; NotCertified if it does not."""
+    S = sensors if over == "all" else 0.5 * (sensors + sensors.swapaxes(1, 2))
+    if not (np.isfinite(matrix).all() and np.isfinite(dual).all()):
+        raise NotCertified(f"the solver {solver} gave numbers that are not finite; rescale the problem")
+    X = matrix if over == "all" else 0.5 * (matrix + matrix.T)
+    rows = S.reshape(len(y), -1)
+    size = float(np.abs(y).max(initial=0.0)) or 1.0
+    X = X + np.linalg.lstsq(rows, y - rows @ X.ravel(), rcond=None)[0].reshape(X.shape)  # the nearest that fits y
+    residual = float(np.abs(rows @ X.ravel() - y).max()) / size
+    if residual > FIT:
+        raise NotCertified(f"no matrix near the answer of {solver} fits y: off by {residual:.2g}, relatively; is y reachable?")
+    value = float(np.linalg.svd(X, compute_uv=False).sum())
+    if over == "psd":
+        lowest = float(np.linalg.eigvalsh(X)[0])
+        if lowest < -FIT * max(value, 1e-300):
+            raise NotCertified(f"the matrix of {solver} that fits y is not positive semidefinite: eigenvalue {lowest:.3g}")
+    combined = np.tensordot(dual, S, axes=1)
+    reach = float(np.linalg.eigvalsh(combined)[-1]) if over == "psd" else float(np.linalg.norm(combined, 2))
+    dual = dual / max(1.0, reach)
+    lower = float(y @ dual)
+    gap = value - lower
+    if not abs(gap) <= GAP * max(value, 1e-300):
+        raise NotCertified(
+            f"the answer of {solver} is not proved to be the minimum over {over} matrices: the nuclear norm is between "
+            f"{lower:.8g} and {value:.8g}"
+        )
+    return MinimumNuclearNorm(value, X, "certified", gap, lower, dual, residual, over, solver)
+
+
+def solve(sensors: NDArray[np.float64], y: Vector, over: str) -> MinimumNuclearNorm:
+    """The certified minimum, by the first solver whose answer passes."""
+    d = sensors.shape[1]
+    if not y.any():
+        return certify(sensors, y, over, np.zeros((d, d)), np.zeros(len(y)), "nothing: y is zero")
+    size = float(np.abs(y).max())
+    failures = []
+    for solver in SOLVERS:
+        try:
+            matrix, dual = _ask(sensors, y / size, over, solver)
+            return certify(sensors, y, over, size * matrix, dual, solver)
+        except NotCertified as error:
+            failures.append(str(error))
+    raise NotCertified("; ".join(failures))
+
+
+def _ask(sensors: NDArray[np.float64], y: Vector, over: str, solver: str) -> tuple[Matrix, Vector]:
+    """What a solver answers: the matrix, and λ with the sign that makes yᵀλ positive."""
+    try:
+        import cvxpy  # its types are incomplete
+    except ImportError:
+        raise ImportError("min_nuclear_norm needs cvxpy; install weightnorm[all]") from None
+    m, d = len(y), sensors.shape[1]
+    S = sensors if over == "all" else 0.5 * (sensors + sensors.swapaxes(1, 2))
+    rows = S.reshape(m, -1)
+    if over == "psd":
+        X = cvxpy.Variable((d, d), PSD=True)
+        objective, matrix = cvxpy.trace(X), X
+    elif over == "symmetric":  # X = P − N, both positive semidefinite: a smaller program than the nuclear norm's own
+        P, N = cvxpy.Variable((d, d), PSD=True), cvxpy.Variable((d, d), PSD=True)
+        objective, matrix = cvxpy.trace(P) + cvxpy.trace(N), P - N
+    else:
+        X = cvxpy.Variable((d, d))
+        objective, matrix = cvxpy.normNuc(X), X
+    fits: Any = rows @ cvxpy.vec(matrix, order="C") == y
+    problem = cvxpy.Problem(cvxpy.Minimize(objective), [fits])
+    try:
+        problem.solve(solver=solver)
+    except cvxpy.SolverError as error:
+        raise NotCertified(f"{solver} gave up: {error}") from None
+    if matrix.value is None or fits.dual_value is None:
+        raise NotCertified(f"{solver} found no {over} matrix that fits y: {problem.status}")
+    dual = np.asarray(fits.dual_value, dtype=np.float64).ravel()
+    return np.asarray(matrix.value, dtype=np.float64), dual if y @ dual >= 0 else -dual

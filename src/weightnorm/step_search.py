@@ -1,0 +1,252 @@
+"""The paper's search for a step size on matrix sensing, and what it hides: the answer as the step is refined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _validate
+from ._validate import Matrix
+from .begin.check import check_method, check_scale
+from .begin.sensing import start_state, zero_loss
+from .loops.drive import divergence_limit, quietly
+from .loops.sensing import SensingRuns
+from .methods.base import Method
+from .problems import MatrixSensing
+from .problems.matrix_sensing import nuclear_norm
+from .result import Status
+
+Rule = Callable[[float], Method]
+
+HIGH_LOSS = 1e-3  # above this …
+IMPROVEMENT = 0.98  # … a best loss that has not shrunk to this share of itself …
+PATIENCE = 2_000  # … in so many steps, by a loss that goes up and down, means that the step is too large
+SLICE = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One step size that was tried."""
+
+    step: float
+    status: Status
+    num_steps: int
+    loss: float
+    norm: float
+    weights: Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class StepSearch:
+    """What a search found.
+
+    Attributes
+    ----------
+    found : bool
+        Whether any candidate converged.
+    step, norm : float
+        The first step size that converged, and the nuclear norm there: what the paper reports. NaN if none did.
+    candidates : tuple of Candidate
+        Those tried, the largest step first; a candidate dropped because it could not converge counts as diverged, one
+        dropped because it was not needed as max_steps.
+    refined : tuple of Candidate
+        The first that converged and those after it, each with half the step of the one before.
+    limit : float
+        The norm at the smallest refined step.
+    change : float
+        By how much the last halving changed it: how far `limit` may still be from the answer of infinitely small steps.
+    """
+
+    candidates: tuple[Candidate, ...]
+    refined: tuple[Candidate, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether any candidate converged."""
+        return bool(self.refined)
+
+    @property
+    def step(self) -> float:
+        """The first step size that converged."""
+        return self.refined[0].step if self.refined else math.nan
+
+    @property
+    def norm(self) -> float:
+        """The nuclear norm at the first step size that converged."""
+        return self.refined[0].norm if self.refined else math.nan
+
+    @property
+    def limit(self) -> float:
+        """The nuclear norm at the smallest refined step."""
+        return self.refined[-1].norm if self.refined else math.nan
+
+    @property
+    def change(self) -> float:
+        """|limit − the norm at twice its step|; NaN with a single step."""
+        return abs(self.refined[-1].norm - self.refined[-2].norm) if len(self.refined) > 1 else math.nan
+
+    def __repr__(self) -> str:
+        if not self.found:
+            return f"StepSearch(none of {len(self.candidates)} steps converged)"
+        return f"StepSearch(first step={self.step:g}: norm={self.norm:.6g}; refined: {self.limit:.6g} ± {self.change:.2g})"
+
+
+def search_step(
+    problem: MatrixSensing,
+    rule: Rule,
+    scale: Any,
+    direction: Any,
+    *,
+    largest: float = 0.5,
+    num_candidates: int = 16,
+    refinements: int = 4,
+    tolerance: float = 1e-6,
+    max_steps: int = 40_000,
+    threads: int = 1,
+) -> StepSearch:
+    """Halve the step from `largest` until a run converges, as the paper does, and then go on halving.
+
+    The first step that converges sits at the edge of stability, and where it ends depends on it; the refined answers show
+    what small steps give. All candidates advance together and share their matrix products; one that cannot
+    converge is dropped as soon as it shows: it diverges, or its loss stays above 1e-3 going up and down while its best
+    shrinks by less than 2 % in 2,000 steps.
+
+    Parameters
+    ----------
+    problem : MatrixSensing
+    rule : callable
+        step -> method, for instance `lambda c: wn.RPGD(c, c)`.
+    scale, direction
+        As in `run`.
+    largest, num_candidates
+        The candidates are largest/2^k for k = 0 … num_candidates − 1.
+    refinements : int
+        Halvings beyond the first step that converged.
+    tolerance : float
+    max_steps : int
+        For a candidate; each halving beyond the first that converged has twice as many.
+    threads : int
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_sensing(size=8, rank=1, num_measurements=24, seed=0)
+    >>> start = wn.datasets.sensing_start(8, alpha=0.1, seed=0)
+    >>> search = wn.search_step(problem, lambda c: wn.RPGD(c, c, blocks="columns"), **start)
+    >>> search.found and search.step < 0.5
+    True
+    """
+    task = (rule, scale, direction)
+    return search_steps(problem, [task], largest, num_candidates, refinements, tolerance, max_steps, threads)[0]
+
+
+@quietly
+def search_steps(
+    problem: MatrixSensing,
+    tasks: Sequence[tuple[Rule, Any, Any]],
+    largest: float = 0.5,
+    num_candidates: int = 16,
+    refinements: int = 4,
+    tolerance: float = 1e-6,
+    max_steps: int = 40_000,
+    threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[StepSearch]:
+    """`search_step` for many (rule, scale, direction) on one problem, all together."""
+    first = _validate.real("largest", largest, minimum=0.0, strict=True)
+    count = _validate.integer("num_candidates", num_candidates, minimum=1)
+    tolerance = _validate.real("tolerance", tolerance, minimum=0.0, strict=True)
+    steps = [first / 2**k for k in range(count)]
+    methods, states = [], []
+    for rule, scale, direction in tasks:
+        for step in steps:
+            method = rule(step)
+            check_method(method, problem)
+            if not SensingRuns.can_run(method):
+                raise TypeError(f"rule must give a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}")
+            state = start_state(method, problem, scale, direction)
+            check_scale(method, problem, state.scale)
+            methods.append(method)
+            states.append(state)
+    losses = [method.evaluate(problem, state).loss for method, state in zip(methods, states, strict=True)]
+    limit = divergence_limit(np.concatenate(losses), zero_loss(problem))
+    runs = SensingRuns(problem, methods, states, 0, tolerance, limit, threads)
+    contest = _Contest(len(tasks), count, _validate.integer("refinements", refinements), max_steps, tolerance)
+    while runs.alive.any():
+        runs.advance(SLICE)
+        runs.retire(contest.judge(runs))
+        if progress is not None:
+            progress(int((~runs.alive).sum()), runs.alive.size)
+    return contest.searches(runs, steps)
+
+
+class _Contest:
+    """Who is still needed: the judge of a search, called every SLICE steps. Arrays are (task, candidate)."""
+
+    def __init__(self, num_tasks: int, count: int, refinements: int, max_steps: int, tolerance: float) -> None:
+        self.shape = (num_tasks, count)
+        self.refinements, self.max_steps, self.tolerance = refinements, max_steps, tolerance
+        self.best = np.full(self.shape, np.inf)
+        self.best_before = np.full(self.shape, np.inf)
+        self.hopeless = np.zeros(self.shape, dtype=bool)  # diverged, or will not converge
+        self.unneeded = np.zeros(self.shape, dtype=bool)
+        self.winner = np.full(num_tasks, -1)
+
+    def judge(self, runs: SensingRuns) -> NDArray[np.bool_]:
+        """Which runs to end now."""
+        alive, loss = runs.alive.reshape(self.shape), runs.loss.reshape(self.shape)
+        steps = runs.ended_at.reshape(self.shape)
+        converged = ~alive & (loss <= self.tolerance)
+        with np.errstate(invalid="ignore"):
+            self.best = np.fmin(self.best, loss)
+            stalled = np.zeros(self.shape, dtype=bool)
+            if runs.clock % PATIENCE == 0:
+                stalled = alive & (loss > HIGH_LOSS) & (loss > self.best) & (self.best > IMPROVEMENT * self.best_before)
+                self.best_before = self.best.copy()
+        self.hopeless |= stalled | (~alive & ~converged & ~self.unneeded)
+        in_time = converged & (steps <= self.max_steps)
+        failed = self.hopeless | (~in_time & (steps >= self.max_steps))
+        # The winner is known when a candidate has converged and all larger ones have failed.
+        first = in_time & (np.cumsum(failed, axis=1) - failed == np.arange(self.shape[1]))
+        self.winner = np.where((self.winner < 0) & first.any(axis=1), first.argmax(axis=1), self.winner)
+        self.unneeded |= alive & ~stalled & self._unneeded(steps)
+        return np.asarray(alive & (self.unneeded | stalled)).ravel()
+
+    def _unneeded(self, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        halvings = np.arange(self.shape[1]) - self.winner[:, None]
+        known = self.winner[:, None] >= 0
+        budget = self.max_steps * 2.0 ** np.clip(halvings, 0, self.refinements)
+        late = steps >= np.where(known, budget, self.max_steps)
+        return np.asarray(late | (known & ((halvings > self.refinements) | (halvings < 0))))
+
+    def searches(self, runs: SensingRuns, steps: list[float]) -> list[StepSearch]:
+        """What was found, task by task."""
+        position = runs.position()
+        X = runs.problem.weights(position.unit, position.scale)
+        shape = self.shape
+        ends = (
+            runs.loss.reshape(shape),
+            runs.ended_at.reshape(shape),
+            nuclear_norm(X).reshape(shape),
+            X.reshape(*shape, *X.shape[1:]),
+        )
+        answers = []
+        for task, winner in enumerate(self.winner):
+            row = [
+                Candidate(step, self._status(task, k, loss), int(ended), float(loss), float(norm), matrix)
+                for k, (step, loss, ended, norm, matrix) in enumerate(zip(steps, *(v[task] for v in ends), strict=True))
+            ]
+            chain = row[winner : winner + self.refinements + 1] if winner >= 0 else []
+            kept = next((i for i, c in enumerate(chain) if c.status != "converged"), len(chain))
+            answers.append(StepSearch(tuple(row), tuple(chain[:kept])))
+        return answers
+
+    def _status(self, task: int, k: int, loss: float) -> Status:
+        if loss <= self.tolerance:
+            return Status.CONVERGED
+        return Status.DIVERGED if self.hopeless[task, k] else Status.MAX_STEPS

@@ -1,0 +1,298 @@
+"""Matrix sensing: five methods against plain twins, the loop's promises, and bad input."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import reference_sensing, sensing_gradients, sensing_loss, sensing_weights
+
+import weightnorm as wn
+from weightnorm.schedules import scaled, two_phase
+
+KINDS = ("gd", "wn", "rpgd", "wn-columns", "rpgd-columns")
+STEP = 2e-4
+
+
+def build(kind, direction_step, scale_step):
+    if kind == "gd":
+        return wn.GradientDescent(direction_step)
+    method = wn.WeightNorm if kind.startswith("wn") else wn.RPGD
+    return method(direction_step, scale_step, blocks="columns" if kind.endswith("columns") else "all")
+
+
+# name -> (the two steps for the package, the same as a function of t, g, ‖w‖ for the twin)
+STEPS = {
+    "equal": ((STEP, STEP), lambda t, g, n: (STEP, STEP)),
+    "two-phase": ((STEP, two_phase(0, STEP, 101)), lambda t, g, n: (STEP, STEP * (t > 100))),
+    "scaled": (
+        (scaled(STEP, norm_power=1), scaled(STEP, scale_power=0.5, norm_power=1)),
+        lambda t, g, n: (STEP * n, STEP * n * np.sqrt(np.abs(g))),
+    ),
+    "callable": ((lambda t: STEP / (1 + t / 100), STEP), lambda t, g, n: (STEP / (1 + t / 100), STEP)),
+}
+
+
+def small(size=9, measurements=14, seed=0, columns=None):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((measurements, size, size))
+    U = rng.standard_normal((size, 2))
+    y = np.einsum("ijk,jk->i", A, U @ U.T)
+    return wn.MatrixSensing(A, y), rng.standard_normal((size, columns or size))
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_equals_its_twin_over_1000_iterations(kind, steps):
+    if kind == "gd" and steps == "scaled":
+        pytest.skip("gradient descent has neither g nor ‖w‖")
+    problem = wn.datasets.make_sensing(size=30, rank=4, num_measurements=60, seed=0) if steps == "equal" else small()[0]
+    W0 = wn.datasets.sensing_start(problem.shape[1], seed=1)["direction"]
+    method = build(kind, *STEPS[steps][0])
+    X, scale = reference_sensing(kind, problem.sensors, problem.y, 1.5, W0, STEPS[steps][1], 1000)
+    for coordinates in ("reduced", "full"):
+        result = wn.run(method, problem, 1.5, W0, tolerance=0, max_steps=1000, coordinates=coordinates)
+        assert result.num_steps == 1000
+        assert np.linalg.norm(result.weights - X) <= 1e-10 * np.linalg.norm(X)
+        assert result.loss == pytest.approx(sensing_loss(problem.sensors, problem.y, X), rel=1e-9)
+        if kind != "gd":
+            np.testing.assert_allclose(result.scale, scale, rtol=1e-10, atol=1e-10)
+
+
+def test_a_batch_equals_its_twins_over_1000_iterations():
+    problem = wn.datasets.make_sensing(seed=2)
+    W = [wn.datasets.sensing_start(30, seed=seed)["direction"] for seed in range(2)]
+    scales = [0.01, 1.0]
+    methods = {kind: build(kind, STEP, STEP) for kind in KINDS}
+    data = wn.sweep(problem, methods, scales, W, tolerance=0, max_steps=1000)
+    for kind in KINDS:
+        for start in range(2):
+            for scale in scales:
+                X, _ = reference_sensing(kind, problem.sensors, problem.y, scale, W[start], STEPS["equal"][1], 1000)
+                entry = data.sel({"method": kind, "start": start, "scale": scale})
+                assert float(entry.norm) == pytest.approx(np.linalg.norm(X, "nuc"), rel=1e-10)
+                assert float(entry.final_scale) == pytest.approx(np.trace(X), rel=1e-10)
+                assert float(entry.recovery_error) == pytest.approx(
+                    np.linalg.norm(X - problem.ground_truth) / np.linalg.norm(problem.ground_truth), rel=1e-10
+                )
+                assert int(entry.num_steps) == 1000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_gradient_agrees_with_finite_differences(kind):
+    problem, W = small(size=5, measurements=7, columns=3)
+    rng = np.random.default_rng(3)
+    scale = rng.standard_normal(3) if kind.endswith("columns") else 1.3
+    A, y, h = problem.sensors, problem.y, 1e-6
+    if kind.startswith("rpgd"):  # its gradient is that of g W Wᵀ at a W on the sphere
+        W = W / np.linalg.norm(W, axis=0 if kind.endswith("columns") else None)
+
+        def loss(W, g):
+            return sensing_loss(A, y, W @ np.diag(g) @ W.T if np.ndim(g) else g * W @ W.T)
+    else:
+
+        def loss(W, g):
+            return sensing_loss(A, y, sensing_weights(kind, W, g))
+
+    gradient, slope = sensing_gradients(kind, A, y, W, scale)
+    numeric = np.zeros_like(W)
+    for index in np.ndindex(W.shape):
+        E = np.zeros_like(W)
+        E[index] = h
+        numeric[index] = (loss(W + E, scale) - loss(W - E, scale)) / (2 * h)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
+    if kind != "gd":
+        bumps = np.eye(3) * h if np.ndim(scale) else [h]
+        numeric = [(loss(W, scale + e) - loss(W, scale - e)) / (2 * h) for e in bumps]
+        np.testing.assert_allclose(np.atleast_1d(slope), numeric, rtol=1e-6, atol=1e-6)
+
+
+def test_value_and_gradient_in_x():
+    problem, _ = small(size=4, measurements=6)
+    X = np.random.default_rng(0).standard_normal((4, 4))
+    assert problem.value(X) == pytest.approx(sensing_loss(problem.sensors, problem.y, X))
+    numeric = np.zeros((4, 4))
+    for index in np.ndindex(4, 4):
+        E = np.zeros((4, 4))
+        E[index] = 1e-5
+        numeric[index] = (problem.value(X + E) - problem.value(X - E)) / 2e-5
+    np.testing.assert_allclose(problem.gradient(X), numeric, rtol=1e-7, atol=1e-7)
+    assert problem.gradient(np.array([X, X])).shape == (2, 4, 4)
+    packed = X + X.T
+    i, k = np.tril_indices(4)
+    np.testing.assert_allclose(problem.packed @ packed[i, k], problem.measure(packed), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "measurements", "columns"), [(1, 1, 1), (2, 3, 5), (8, 4, 3), (17, 33, 17), (33, 5, 2)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_that_fill_no_tile(kind, size, measurements, columns):
+    problem, W = small(size, measurements, columns=columns)
+    method = build(kind, 1e-4, 1e-4)
+    fast = wn.run(method, problem, 0.7, W, tolerance=0, max_steps=100)
+    slow = wn.run(method, problem, 0.7, W, tolerance=0, max_steps=100, coordinates="full")
+    np.testing.assert_allclose(fast.weights, slow.weights, rtol=1e-11, atol=1e-11)
+    assert fast.loss == pytest.approx(slow.loss, rel=1e-10, abs=1e-20)
+
+
+def test_numbers_do_not_depend_on_company_or_threads():
+    problem = wn.datasets.make_sensing(size=12, rank=2, num_measurements=20, seed=0)
+    W = np.array([wn.datasets.sensing_start(12, seed=seed)["direction"] for seed in range(5)])
+    methods = {kind: build(kind, 0.01, 0.01) for kind in KINDS}
+    whole = wn.sweep(problem, methods, [0.1, 1.0, 4.0], W, tolerance=1e-6, max_steps=3000, threads=1)
+    two = wn.sweep(problem, methods, [0.1, 1.0, 4.0], W, tolerance=1e-6, max_steps=3000, threads=2)
+    assert whole.equals(two)
+    for kind in KINDS:
+        alone = wn.run(methods[kind], problem, 4.0, W[3], tolerance=1e-6, max_steps=3000)
+        entry = whole.sel({"method": kind, "start": 3, "scale": 4.0})
+        assert alone.loss == float(entry.loss) or np.isnan(alone.loss)
+        assert alone.num_steps == int(entry.num_steps)
+        assert alone.status.code == int(entry.status)
+
+
+@given(kind=st.sampled_from(KINDS[1:]), seed=st.integers(0, 20), turn=st.integers(0, 20))
+@settings(max_examples=15, deadline=None)
+def test_rotation_and_sign(kind, seed, turn):
+    """X ↦ Q X Qᵀ with sensors turned along, and (g, y) ↦ (−g, −y)."""
+    problem, W = small(6, 8, seed)
+    Q = np.linalg.qr(np.random.default_rng(turn).standard_normal((6, 6)))[0]
+    method = build(kind, STEP, STEP)
+    straight = wn.run(method, problem, 0.8, W, tolerance=0, max_steps=200)
+    turned = wn.MatrixSensing(Q @ problem.sensors @ Q.T, problem.y)
+    other = wn.run(method, turned, 0.8, Q @ W, tolerance=0, max_steps=200)
+    np.testing.assert_allclose(Q.T @ other.weights @ Q, straight.weights, rtol=1e-9, atol=1e-9)
+    flipped = wn.run(method, wn.MatrixSensing(problem.sensors, -problem.y), -0.8, W, tolerance=0, max_steps=200)
+    np.testing.assert_allclose(-flipped.weights, straight.weights, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_going_on_equals_never_having_stopped(kind):
+    problem, W = small()
+    method = build(kind, STEP, two_phase(0, STEP, 150))
+    whole = wn.run(method, problem, 0.8, W, tolerance=0, max_steps=300, record=50)
+    first = wn.run(method, problem, 0.8, W, tolerance=0, max_steps=130)
+    second = wn.run(method, problem, start=first, tolerance=0, max_steps=170, record=50)
+    assert np.array_equal(whole.weights, second.weights)
+    assert whole.loss == second.loss
+    assert second.total_steps == 300
+    assert list(whole.history.step) == [0, 50, 100, 150, 200, 250, 300]
+    np.testing.assert_array_equal(whole.history.loss[3:], second.history.loss)
+    assert whole.history.weights_norm[-1] == pytest.approx(whole.norm)
+    assert whole.history.perp_norm[-1] == pytest.approx(whole.perp_norm)
+
+
+def test_an_interruption_keeps_the_run(monkeypatch):
+    from weightnorm.loops import sensing
+
+    problem, W = small()
+    method = wn.RPGD(STEP, STEP)
+    original, calls = sensing.SensingRuns._advance, []
+
+    def interrupt(self, count):
+        calls.append(count)
+        original(self, min(count, 100))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sensing.SensingRuns, "_advance", interrupt)
+    with pytest.raises(wn.Interrupted) as stop:
+        wn.run(method, problem, 0.8, W, tolerance=0, max_steps=1000)
+    monkeypatch.setattr(sensing.SensingRuns, "_advance", original)
+    done = stop.value.result.num_steps
+    assert done == 300
+    rest = wn.run(method, problem, start=stop.value.result, tolerance=0, max_steps=1000 - done)
+    assert np.array_equal(rest.weights, wn.run(method, problem, 0.8, W, tolerance=0, max_steps=1000).weights)
+
+
+@pytest.mark.parametrize("before", KINDS)
+@pytest.mark.parametrize("after", KINDS)
+def test_another_method_goes_on_from_the_same_matrix(before, after):
+    problem, W = small()
+    first = wn.run(build(before, STEP, STEP), problem, 0.8, W, tolerance=0, max_steps=50)
+    second = wn.run(build(after, STEP, STEP), problem, start=first, max_steps=0)
+    np.testing.assert_allclose(second.weights, first.weights, rtol=1e-12, atol=1e-12)
+
+
+def test_statuses():
+    problem, W = small()
+    assert wn.run(wn.RPGD(10.0, 10.0), problem, 1.0, W, max_steps=100).status in ("diverged", "max_steps")
+    assert wn.run(wn.GradientDescent(1.0), problem, 1.0, W).status == "diverged"
+    stuck = wn.run(wn.GradientDescent(0.01), problem, 0.0, W)
+    assert (stuck.status, stuck.num_steps) == ("stationary", 0)
+    moves = wn.run(wn.RPGD(0.001, 0.001), problem, 0.0, W, max_steps=5)  # g = 0, but the loss has a slope in g
+    assert moves.status == "max_steps"
+    assert moves.scale != 0.0
+    unreachable = wn.MatrixSensing(np.eye(3)[None], [-1.0])  # a negative trace, out of reach of U Uᵀ
+    floor = wn.run(wn.GradientDescent(0.05), unreachable, 1.0, np.eye(3), tolerance=1e-6, max_steps=10**6)
+    assert floor.status == "stationary"
+    assert floor.loss == pytest.approx(0.5)
+    reached = wn.run(wn.RPGD(0.05, 0.05), unreachable, 1.0, np.eye(3), tolerance=1e-12)
+    assert reached.status == "converged"
+    assert reached.scale == pytest.approx(-1.0, rel=1e-5)
+    zero = wn.run(wn.RPGD(0.01, 0.01), wn.MatrixSensing(np.eye(3)[None], [0.0]), 1.0, np.eye(3))
+    assert zero.status == "converged"
+
+
+def test_scale_per_column_may_be_a_vector():
+    problem, W = small(columns=3)
+    D = np.array([1.0, -0.5, 0.0])
+    result = wn.run(wn.RPGD(STEP, STEP, blocks="columns"), problem, D, W, max_steps=0)
+    unit = W / np.linalg.norm(W, axis=0)
+    np.testing.assert_allclose(result.weights, unit @ np.diag(D) @ unit.T, atol=1e-14)
+    assert "3 scales" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p, W: wn.MatrixSensing(np.zeros((2, 3, 4)), [1.0, 2.0]), r"sensors must be square"),
+        (lambda p, W: wn.MatrixSensing(np.zeros((2, 3)), [1.0, 2.0]), r"sensors must be an array \(m, d, d\)"),
+        (lambda p, W: wn.MatrixSensing(p.sensors, [1.0]), r"y must have 14 entries, one per sensor, got 1"),
+        (lambda p, W: wn.MatrixSensing(np.full((1, 2, 2), np.nan), [1.0]), r"sensors has 4 entries that are NaN"),
+        (lambda p, W: wn.MatrixSensing(p.sensors, p.y, ground_truth=np.eye(3)), r"ground_truth must have shape \(9, 9\)"),
+        (lambda p, W: p.value(np.eye(3)), r"X must have shape \(9, 9\)"),
+        (lambda p, W: p.recovery_error(np.eye(9)), r"no ground_truth"),
+        (lambda p, W: p.min_nuclear_norm("rank"), r"over must be one of 'psd', 'symmetric', 'all', got 'rank'"),
+        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, W[:5]), r"direction must have 9 rows"),
+        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, 0 * W), r"direction is zero"),
+        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1, blocks="columns"), p, 1.0, W * (np.arange(9) > 0)), r"zero column, number 0"),
+        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1, blocks="columns"), p, [1.0, 2.0], W), r"scale must be a number or have 9"),
+        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, [1.0, 2.0], W), r"scale must be a number"),
+        (lambda p, W: wn.run(wn.GradientDescent(0.1), p, -1.0, W), r"scale must be at least 0 for GradientDescent"),
+        (lambda p, W: wn.run(wn.RPGD(wn.schedules.curvature(), 0.1), p, 1.0, W), r"RPGD has a curvature step.*MatrixSensing"),
+        (lambda p, W: wn.run(wn.RPGD(scaled(0.1, scale_power=-2), 0.1), p, 0.0, W), r"scale is 0 and the direction_step"),
+        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, W, tolerance=-1.0), r"tolerance must be at least 0"),
+        (lambda p, W: wn.sweep(p, {"r": wn.RPGD(0.1, 0.1)}, [1.0], W[0]), r"directions must be an array"),
+        (lambda p, W: wn.datasets.make_sensing(size=3, rank=4), r"rank must be at most size = 3, got 4"),
+        (lambda p, W: wn.datasets.sensing_start(3, alpha=-1.0), r"alpha must be at least 0"),
+        (lambda p, W: wn.search_step(p, lambda c: wn.RPGD(c, c), 1.0, W, largest=0.0), r"largest must be greater than 0"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(*small())
+
+
+def test_least_squares_refuses_a_sensing_result():
+    problem, W = small()
+    result = wn.run(wn.RPGD(STEP, STEP), problem, 1.0, W, max_steps=1)
+    with pytest.raises(ValueError, match="start has"):
+        wn.run(wn.RPGD(0.1, 0.1), wn.datasets.make_regression(seed=0), start=result)
+
+
+def test_a_sweep_marks_what_is_undefined():
+    problem, W = small()
+    methods = {"gd": wn.GradientDescent(1e-3), "inverse": wn.RPGD(scaled(1e-3, scale_power=-1), 1e-3)}
+    data = wn.sweep(problem, methods, [-1.0, 0.0, 1.0], W, max_steps=5)
+    undefined = data.status == wn.Status.UNDEFINED.code
+    np.testing.assert_array_equal(undefined.values[:, 0], [[True, False, False], [False, True, False]])
+
+
+def test_a_method_of_ones_own_runs_by_its_own_rule():
+    class Mine(wn.RPGD):
+        """The same rule under another name."""
+
+    problem, W = small()
+    own = wn.run(Mine(STEP, STEP), problem, 1.0, W, tolerance=0, max_steps=100)
+    theirs = wn.run(wn.RPGD(STEP, STEP), problem, 1.0, W, tolerance=0, max_steps=100)
+    np.testing.assert_allclose(own.weights, theirs.weights, rtol=1e-12)
+    data = wn.sweep(problem, {"own": Mine(STEP, STEP), "theirs": wn.RPGD(STEP, STEP)}, [1.0], W, tolerance=0, max_steps=100)
+    assert np.ptp(data.norm.values) < 1e-12
