@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import weightnorm as wn
 from weightnorm.cli.main import app
 from weightnorm.experiments import EXPERIMENTS
-from weightnorm.experiments.runs import run_seeds
+from weightnorm.experiments.runs import Settings, run_seeds
 from weightnorm.report.reproduce import choose, reproduce
 
 
@@ -41,7 +41,7 @@ def test_sampled_points_equal_direct_numpy_runs():
 def test_the_means_agree_with_the_measured_table():
     """Figure 1 at g0 = 1, 2, 3, 4; one measured instance must be a likely draw from our seeds."""
     experiment = {e.name: e for e in EXPERIMENTS}["figure-1"]
-    data = experiment.compute(20, False).data
+    data = experiment.compute(Settings()).data
     at = [int(np.argmin(np.abs(data["g0"] - g))) for g in (1.0, 2.0, 3.0, 4.0)]
     for name, measured in {
         "gd": [3.0961, 3.3797, 3.8058, 4.3323],

@@ -141,11 +141,21 @@ def test_numbers_do_not_depend_on_company_or_threads():
     two = wn.sweep(problem, methods, [0.1, 1.0, 4.0], W, tolerance=1e-6, max_steps=3000, threads=2)
     assert whole.equals(two)
     for kind in KINDS:
-        alone = wn.run(methods[kind], problem, 4.0, W[3], tolerance=1e-6, max_steps=3000)
+        pair = wn.sweep(problem, {kind: methods[kind]}, [4.0], W[2:4], tolerance=1e-6, max_steps=3000)
         entry = whole.sel({"method": kind, "start": 3, "scale": 4.0})
-        assert alone.loss == float(entry.loss) or np.isnan(alone.loss)
-        assert alone.num_steps == int(entry.num_steps)
-        assert alone.status.code == int(entry.status)
+        assert float(pair.loss[0, 1, 0]) == float(entry.loss) or np.isnan(float(entry.loss))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_equals_its_entry_of_a_sweep(kind):
+    problem = wn.datasets.make_sensing(size=12, rank=2, num_measurements=20, seed=0)
+    W = np.array([wn.datasets.sensing_start(12, seed=seed)["direction"] for seed in range(3)])
+    method = build(kind, 1e-3, 1e-3)
+    entry = wn.sweep(problem, {kind: method}, [4.0], W, tolerance=1e-6).isel(method=0, start=1, scale=0)
+    alone = wn.run(method, problem, 4.0, W[1], tolerance=1e-6)
+    assert alone.loss == pytest.approx(float(entry.loss), rel=1e-9)
+    assert alone.norm == pytest.approx(float(entry.norm), rel=1e-12)
+    assert (alone.num_steps, alone.status.code) == (int(entry.num_steps), int(entry.status))
 
 
 @given(kind=st.sampled_from(KINDS[1:]), seed=st.integers(0, 20), turn=st.integers(0, 20))

@@ -14,7 +14,7 @@ from . import _validate
 from ._pool import available_cores, run_all
 from ._validate import Matrix, Vector
 from .begin.check import check_method
-from .begin.linear import perp_direction, zero_loss
+from .begin.linear import perp_direction
 from .loops.compiled import CompiledRuns, fresh_state
 from .loops.drive import divergence_limit, drive, quietly
 from .loops.plain import PlainRuns
@@ -162,7 +162,7 @@ def _prepare_reduced(problem: LeastSquares, directions: Matrix, tolerance: float
     space = RowSpace(problem)
     entered, reduced = space.enter(directions), space.reduced
     target = np.append(reduced.target, 0.0)
-    reference = zero_loss(problem)
+    reference = problem.zero_loss
 
     def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[CompiledRuns | PlainRuns, Array]:
         limit = divergence_limit(reduced.value_and_gradient(scale[:, None] * entered[starts])[0], reference)
@@ -179,7 +179,7 @@ def _prepare_reduced(problem: LeastSquares, directions: Matrix, tolerance: float
 def _prepare_full(problem: LeastSquares, directions: Matrix, tolerance: float) -> Begin:
     target = problem.min_norm_solution(iterative=not problem.is_factorised)
     perp_units = np.array([perp_direction(problem, unit) for unit in directions])
-    reference = zero_loss(problem)
+    reference = problem.zero_loss
 
     def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[PlainRuns, Array]:
         state = method.init(scale, directions[starts])

@@ -12,7 +12,7 @@ from . import _validate
 from ._pool import available_cores
 from ._validate import Vector
 from .begin.check import check_method
-from .begin.sensing import start_state, zero_loss
+from .begin.sensing import start_state
 from .loops.drive import divergence_limit, drive, quietly
 from .loops.plain import PlainRuns
 from .loops.sensing import SensingRuns
@@ -95,11 +95,10 @@ def _batches(methods: list[Method], g: Vector, W: NDArray[Any], problem: MatrixS
 def _runs(
     problem: MatrixSensing, methods: list[Method], states: list[State], tolerance: float, workers: int, compiled: bool
 ) -> SensingRuns | PlainRuns:
-    losses = [method.evaluate(problem, state).loss for method, state in zip(methods, states, strict=True)]
-    limit = divergence_limit(np.concatenate(losses), zero_loss(problem))
     if compiled and SensingRuns.can_run(methods[0]):
-        return SensingRuns(problem, methods, states, 0, tolerance, limit, workers)
+        return SensingRuns(problem, methods, states, 0, tolerance, threads=workers)
     state = State(np.concatenate([s.vector for s in states]), np.concatenate([s.scale for s in states]))
+    limit = divergence_limit(methods[0].evaluate(problem, state).loss, problem.zero_loss)
     return PlainRuns(methods[0], problem, state, 0, tolerance, limit)
 
 

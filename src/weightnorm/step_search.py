@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from . import _validate
 from ._validate import Matrix
 from .begin.check import check_method, check_scale
-from .begin.sensing import start_state, zero_loss
-from .loops.drive import divergence_limit, quietly
+from .begin.sensing import start_state
+from .loops.drive import quietly
 from .loops.sensing import SensingRuns
 from .methods.base import Method
 from .problems import MatrixSensing
@@ -173,9 +173,7 @@ def search_steps(
             check_scale(method, problem, state.scale)
             methods.append(method)
             states.append(state)
-    losses = [method.evaluate(problem, state).loss for method, state in zip(methods, states, strict=True)]
-    limit = divergence_limit(np.concatenate(losses), zero_loss(problem))
-    runs = SensingRuns(problem, methods, states, 0, tolerance, limit, threads)
+    runs = SensingRuns(problem, methods, states, 0, tolerance, threads=threads)
     contest = _Contest(len(tasks), count, _validate.integer("refinements", refinements), max_steps, tolerance)
     while runs.alive.any():
         runs.advance(SLICE)

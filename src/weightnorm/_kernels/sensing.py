@@ -4,6 +4,9 @@ A run's factor is kept transposed, T[j] = w_j, each row padded with zeros to a m
 four products: X = Σ_j s_j w_j w_jᵀ (half of it: X is symmetric), the measurements ⟨A_i, X⟩, the gradient M = Σ e_i A_i/m,
 and T M. The two with the sensors are shared by the runs of a block, one lane each. All four are the same 4 × 8 tile of
 a matrix product, whose eight accumulators stay in registers. What a lane computes does not depend on the others.
+
+A lone run would leave seven lanes empty; it has the two products with the sensors in a form of its own, vectors along the
+packed entries instead of lanes, which agrees with the other to rounding.
 """
 
 from __future__ import annotations
@@ -47,8 +50,8 @@ def _tile(a, a_start, a_row, a_step, b, b_start, b_step, count, c, c_start, c_ro
 
 
 @_jit
-def _pack_outer(left, left_start, right, right_start, rank, size, width, square, packed, lane):
-    """The lower triangle of leftᵀ right into a lane of `packed`, for two arrays of `rank` rows."""
+def _pack_outer(left, left_start, right, right_start, rank, size, width, square, packed, lane, stride):
+    """The lower triangle of leftᵀ right into every stride-th place of `packed`, for two arrays of `rank` rows."""
     for i in range(0, size, ROWS):
         for k in range(0, i + ROWS, WIDTH):
             a, b = left_start + i, right_start + k
@@ -57,21 +60,21 @@ def _pack_outer(left, left_start, right, right_start, rank, size, width, square,
     for i in range(size):
         for k in range(i + 1):
             packed[place] = square[i * width + k]
-            place += WIDTH
+            place += stride
 
 
 @_jit
-def _unpack(packed, lane, size, width, square):
-    """The symmetric matrix whose packed form, off the diagonal doubled, is in a lane of `packed`."""
+def _unpack(packed, lane, stride, size, width, square):
+    """The symmetric matrix whose packed form, off the diagonal doubled, is in every stride-th place of `packed`."""
     place = lane
     for i in range(size):
         for k in range(i):
             value = 0.5 * packed[place]
             square[i * width + k] = value
             square[k * width + i] = value
-            place += WIDTH
+            place += stride
         square[i * width + i] = packed[place]
-        place += WIDTH
+        place += stride
 
 
 @_jit
@@ -96,6 +99,39 @@ def _combine(sensors, num_chunks, num_rows, measured, packed, packed_size, num_b
                 a = chunk * num_rows * CHUNK + k
                 c = (block * packed_size + chunk * CHUNK + k) * WIDTH
                 _tile(sensors, a, 1, CHUNK, measured, block * rows, WIDTH, num_rows, packed, c, WIDTH, False)
+
+
+@_jit
+def _measure_one(sensors, num_chunks, num_rows, packed, measured):
+    """⟨A_i, X⟩ of a lone run, whose packed entries are next to each other; into every WIDTH-th place."""
+    measured[:] = 0.0
+    for chunk in range(num_chunks):
+        for i in range(num_rows):
+            a, total = (chunk * num_rows + i) * CHUNK, load(measured, i * WIDTH)
+            for k in range(0, CHUNK, WIDTH):
+                total = multiply_add(load(sensors, a + k), load(packed, chunk * CHUNK + k), total)
+            store(measured, i * WIDTH, total)
+    for i in range(num_rows):
+        measured[i * WIDTH] = lane_sum(load(measured, i * WIDTH))
+
+
+@_jit
+def _combine_one(sensors, num_chunks, num_rows, measured, packed):
+    """Σ_i e_i A_i of a lone run, packed."""
+    for chunk in range(num_chunks):
+        zero = spread(0.0)
+        c0, c1, c2, c3 = zero, zero, zero, zero
+        for i in range(num_rows):
+            a, error = (chunk * num_rows + i) * CHUNK, broadcast(measured, i * WIDTH)
+            c0 = multiply_add(error, load(sensors, a), c0)
+            c1 = multiply_add(error, load(sensors, a + WIDTH), c1)
+            c2 = multiply_add(error, load(sensors, a + 2 * WIDTH), c2)
+            c3 = multiply_add(error, load(sensors, a + 3 * WIDTH), c3)
+        at = chunk * CHUNK
+        store(packed, at, c0)
+        store(packed, at + WIDTH, c1)
+        store(packed, at + 2 * WIDTH, c2)
+        store(packed, at + 3 * WIDTH, c3)
 
 
 @_jit
@@ -176,6 +212,7 @@ def advance(
     limit,
     steps,
     clock,
+    lone,
 ):
     """Make up to steps.shape[1] − 1 steps with the runs `order`; a run that ends keeps the iterate it ended at.
 
@@ -191,6 +228,7 @@ def advance(
         A run that ends is no longer alive; ended_at is the number of the iterate it is at.
     powers : flat (runs, 4)
     order : the runs to advance
+    lone : whether there is a single run in all
     steps : (2, count + 1, len(order))
         The values of both steps; the last is not used: after the last update the iterate is only evaluated.
     """
@@ -201,6 +239,7 @@ def advance(
     num_chunks = sensors.size // (num_rows * CHUNK)
     packed_size = num_chunks * CHUNK
     num_blocks = -(-order.size // WIDTH)
+    stride = 1 if lone else WIDTH
     packed = np.zeros(num_blocks * packed_size * WIDTH)
     measured = np.zeros(num_blocks * num_rows * WIDTH)
     slope = np.zeros(order.size)
@@ -224,10 +263,13 @@ def advance(
                 for j in range(rank):
                     n = norm[place + j]
                     _rescale(factor, start + j * width, width, scale[place + j] / (n * n), scratch, j * width)
-                _pack_outer(scratch, 0, factor, start, rank, size, width, square, packed, lane)
+                _pack_outer(scratch, 0, factor, start, rank, size, width, square, packed, lane, stride)
             else:
-                _pack_outer(factor, start, factor, start, rank, size, width, square, packed, lane)
-        _measure(sensors, num_chunks, num_rows, packed, packed_size, measured, num_blocks)
+                _pack_outer(factor, start, factor, start, rank, size, width, square, packed, lane, stride)
+        if lone:
+            _measure_one(sensors, num_chunks, num_rows, packed, measured)
+        else:
+            _measure(sensors, num_chunks, num_rows, packed, packed_size, measured, num_blocks)
         for i in range(order.size):
             run = order[i]
             if not alive[run]:
@@ -250,14 +292,17 @@ def advance(
                 left -= 1
         if t == count or left == 0:
             return t
-        _combine(sensors, num_chunks, num_rows, measured, packed, packed_size, num_blocks)
+        if lone:
+            _combine_one(sensors, num_chunks, num_rows, measured, packed)
+        else:
+            _combine(sensors, num_chunks, num_rows, measured, packed, packed_size, num_blocks)
         for i in range(order.size):
             run = order[i]
             if not alive[run]:
                 continue
             start = run * rows * width
             lane = (i // WIDTH) * packed_size * WIDTH + i % WIDTH
-            _unpack(packed, lane, size, width, square)
+            _unpack(packed, lane, stride, size, width, square)
             for j in range(0, rank, ROWS):
                 for k in range(0, size, WIDTH):
                     _tile(factor, start + j * width, width, 1, square, k, width, size, scratch, j * width + k, width, False)

@@ -42,7 +42,7 @@ class LinearRun:
     @property
     def reference(self) -> float:
         """The loss at zero weights."""
-        return zero_loss(self.problem)
+        return self.problem.zero_loss
 
     @property
     def state(self) -> RawState | State:
@@ -115,11 +115,6 @@ def begin(
     return _begin_full(method, problem, origin, tolerance, recording)
 
 
-def zero_loss(problem: LeastSquares) -> float:
-    """½‖y‖², the loss at zero weights."""
-    return 0.5 * float(problem.y @ problem.y)
-
-
 def _continuation(method: Method, problem: LeastSquares, start: Result, reduced: bool) -> _Start:
     if start.weights.shape != (problem.shape[1],):
         raise ValueError(f"start has {start.weights.size} weights, the problem has {problem.shape[1]} features")
@@ -145,7 +140,7 @@ def _begin_reduced(method: Method, problem: LeastSquares, origin: _Start, tolera
         space = RowSpace(problem)
         entered, frame = space.start(origin.unit)
         reduced = space.reduced
-        limit = divergence_limit(reduced.value_and_gradient(origin.scale * entered[None])[0], zero_loss(problem))
+        limit = divergence_limit(reduced.value_and_gradient(origin.scale * entered[None])[0], problem.zero_loss)
         rule, scale = _with_norm(method, origin.result), np.array([origin.scale])
         compiled = CompiledRuns.can_run(method)
         state = fresh_state(rule, reduced, entered[None], scale, limit) if compiled else rule.init(scale, entered[None])
@@ -164,7 +159,7 @@ def _begin_full(method: Method, problem: LeastSquares, origin: _Start, tolerance
         assert isinstance(state, State)
     else:
         state = _with_norm(method, origin.result).init(np.array([origin.scale]), origin.unit[None])
-        limit = divergence_limit(np.atleast_1d(problem.value(origin.scale * origin.unit)), zero_loss(problem))
+        limit = divergence_limit(np.atleast_1d(problem.value(origin.scale * origin.unit)), problem.zero_loss)
         watch = Watch()
     follow = perp_direction(problem, origin.unit)[None] if recording or problem.is_factorised else None
     return LinearRun(

@@ -29,7 +29,6 @@ class SensingRun:
 
     runs: SensingRuns | PlainRuns
     problem: MatrixSensing
-    limit: float
     watch: Watch
     clock: int
     floor: float | None = None
@@ -37,7 +36,7 @@ class SensingRun:
     @property
     def reference(self) -> float:
         """The loss at zero weights."""
-        return zero_loss(self.problem)
+        return self.problem.zero_loss
 
     @property
     def state(self) -> State:
@@ -81,6 +80,7 @@ def begin(
     """A run about to start, or to go on."""
     compiled = compiled and SensingRuns.can_run(method)
     clock, watch = 0, Watch()
+    limit: Array | None = None
     if start is None:
         state = start_state(method, problem, scale, direction)
     else:
@@ -88,21 +88,16 @@ def begin(
         state = _converted(method, problem, start) if same is None else same.state
         if same is not None:
             clock, watch = start.total_steps, replace(same.watch)
-            limit = np.array([same.limit])
+            limit = same.runs.limit
     check_scale(method, problem, state.scale)
-    if clock == 0:
-        limit = divergence_limit(method.evaluate(problem, state).loss, zero_loss(problem))
-    runs: SensingRuns | PlainRuns
+    if limit is None and not compiled:
+        limit = divergence_limit(method.evaluate(problem, state).loss, problem.zero_loss)
     if compiled:
-        runs = SensingRuns(problem, [method], [state], clock, tolerance, limit)
+        runs: SensingRuns | PlainRuns = SensingRuns(problem, [method], [state], clock, tolerance, limit)
     else:
+        assert limit is not None
         runs = PlainRuns(method, problem, state, clock, tolerance, limit)
-    return SensingRun(runs, problem, float(limit[0]), watch, clock)
-
-
-def zero_loss(problem: MatrixSensing) -> float:
-    """(1/2m) ‖y‖², the loss at zero weights."""
-    return 0.5 * float(problem.y @ problem.y) / problem.shape[0]
+    return SensingRun(runs, problem, watch, clock)
 
 
 def start_state(method: Method, problem: MatrixSensing, scale: Any, direction: Any) -> State:

@@ -82,6 +82,46 @@ def numpy_batched(method: str, A: Array, y: Array, W: Array, g: Array, step: flo
     return steps
 
 
+def numpy_sensing_loop(sensors: Array, y: Array, W: Array, g: float, step: float, num_steps: int) -> tuple[float, Array]:
+    """One-scale rPGD on matrix sensing, one plain loop; the final scale and factor."""
+    m, d, _ = sensors.shape
+    S = (0.5 * (sensors + sensors.transpose(0, 2, 1))).reshape(m, -1)
+    W = W / np.linalg.norm(W)
+    for _ in range(num_steps):
+        e = S @ (g * (W @ W.T)).ravel() - y
+        MW = (e @ S).reshape(d, d) @ W / m
+        slope = float(np.vdot(W, MW))
+        W = W - 2.0 * step * g * MW
+        W = W / np.linalg.norm(W)
+        g = g - step * slope
+    return g, W
+
+
+def jax_sensing_solver(sensors: Array, y: Array, step: float, num_steps: int) -> Callable[[Array, Array], Any]:
+    """The same, jit(vmap(fori_loop)) over runs, float64."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    jax.config.update("jax_enable_x64", True)
+    m, d, _ = sensors.shape
+    S, right = jnp.asarray((0.5 * (sensors + sensors.transpose(0, 2, 1))).reshape(m, -1)), jnp.asarray(y)
+
+    def single(W: Any, g: Any) -> Any:
+        def body(_: Any, state: Any) -> Any:
+            W, g = state
+            e = S @ (g * (W @ W.T)).ravel() - right
+            MW = (e @ S).reshape(d, d) @ W / m
+            slope = jnp.vdot(W, MW)
+            W = W - 2.0 * step * g * MW
+            return W / jnp.linalg.norm(W), g - step * slope
+
+        return lax.fori_loop(0, num_steps, body, (W / jnp.linalg.norm(W), g))
+
+    compiled = jax.jit(jax.vmap(single))
+    return lambda W, g: np.asarray(compiled(jnp.asarray(W), jnp.asarray(g))[1])
+
+
 def jax_solver(method: str, A: Array, y: Array, step: float, tolerance: float) -> Callable[[Array, Array], Any]:
     """A compiled jit(vmap(while_loop)) over runs, float64."""
     import jax

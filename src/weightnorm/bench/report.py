@@ -72,6 +72,18 @@ def show_theory(console: Console, timings: dict[str, float]) -> None:
     )
 
 
+def show_sensing(console: Console, case: dict[str, Any]) -> None:
+    """Matrix sensing, per iteration and run."""
+    console.print(f"[bold]Matrix sensing, d = {case['size']}, m = {case['measurements']:,}, {case['runs']} runs of rPGD[/bold]")
+    for name, taken in case["seconds_per_iteration_and_run"].items():
+        slower = case["times_slower"].get(name)
+        console.print(f"  {name}: {taken * 1e6:,.1f} µs per iteration and run" + (f", {slower:.1f} ×" if slower else ""))
+    console.print(
+        f"  {case['flops_per_second'] / 1e9:.1f} GFLOP/s, {case['share_of_matmul']:.0%} of a large matrix product here",
+        style="dim",
+    )
+
+
 def show_large(console: Console, large: dict[str, Any]) -> None:
     """One large problem, end to end."""
     direct = large["numpy_loop_seconds_extrapolated_from_50_iterations"]

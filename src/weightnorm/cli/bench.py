@@ -25,6 +25,7 @@ def bench(
     Example: `weightnorm bench --quick`
     """
     from ..bench import cases, report
+    from ..bench.sensing import sensing_case
     from ..bench.timing import machine
 
     console, notes = Console(), Console(stderr=True)
@@ -42,11 +43,20 @@ def bench(
         norms = cases.end_norms()
         sizes = cases.time_against_size(log, quick=quick)
         predictions = cases.theory_timings()
+        sensing = (
+            [sensing_case(log, runs=16, steps=200, repeats=1)]
+            if quick
+            else [
+                sensing_case(log, repeats=repeats),
+                sensing_case(log, size=100, measurements=1_000, runs=16, steps=100, repeats=3),
+            ]
+        )
         large = None if quick else cases.large_problem(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
     results["sizes"] = report.as_json(sizes)
     results["theory"] = predictions
+    results["sensing"] = sensing
     results["large"] = large
     if out is not None:
         write_atomically(out, json.dumps(results, indent=2) + "\n")
@@ -59,6 +69,8 @@ def bench(
         report.show_sweep(console, table)
     report.show_sizes(console, sizes)
     report.show_theory(console, predictions)
+    for case in sensing:
+        report.show_sensing(console, case)
     if large is not None:
         report.show_large(console, large)
     if out is not None:

@@ -13,19 +13,11 @@ from ..methods import RPGD, GradientDescent, WeightNorm
 from ..problems import LeastSquares
 from ..schedules import curvature, two_phase
 from ..theory import distance_map
-from .runs import NORM, Finding, largest_scale_within, run_seeds, theory_lines
+from . import sensing
+from .runs import NORM, Finding, Result, Settings, largest_scale_within, run_seeds, theory_lines
 
 KAPPAS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0, 30.0, 50.0)
 START = 2.8
-
-
-@dataclass(frozen=True)
-class Result:
-    """The data of a figure: named arrays, the steps all runs made, and findings about the paper's statements."""
-
-    data: dict[str, Any]
-    num_steps: dict[str, int]
-    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -36,7 +28,7 @@ class Experiment:
     title: str
     caption: str
     kind: str
-    compute: Callable[[int, bool], Result]
+    compute: Callable[[Settings], Result]
 
 
 def _equal(step: float) -> dict[str, Any]:
@@ -64,9 +56,9 @@ def _norms(dataset: Any, ratio: float | None) -> dict[str, Any]:
     return data
 
 
-def figure_1(seeds: int, quick: bool) -> Result:
+def figure_1(settings: Settings) -> Result:
     """Equal small steps, 0.005."""
-    dataset = run_seeds(_equal(0.005), _scales(quick), seeds)
+    dataset = run_seeds(_equal(0.005), _scales(settings.quick), settings.seeds)
     data = _norms(dataset, 1.0)
     reach, gd_reach = largest_scale_within(dataset, "rpgd", 0.01), largest_scale_within(dataset, "gd", 0.01)
     spread = {name: float(data[f"{name}_spread"].max()) for name in ("gd", "wn", "rpgd")}
@@ -89,9 +81,9 @@ def figure_1(seeds: int, quick: bool) -> Result:
     return Result(data, _counts(dataset), findings)
 
 
-def figure_3_top(seeds: int, quick: bool) -> Result:
+def figure_3_top(settings: Settings) -> Result:
     """Equal large steps, 0.1."""
-    dataset = run_seeds(_equal(0.1), _scales(quick), seeds)
+    dataset = run_seeds(_equal(0.1), _scales(settings.quick), settings.seeds)
     data = _norms(dataset, 1.0)
     apart = np.abs(data["wn_mean"] - data["rpgd_mean"])
     below, above = float(apart[data["g0"] <= 2.0].max()), float(apart[data["g0"] > 2.0].max())
@@ -104,14 +96,14 @@ def figure_3_top(seeds: int, quick: bool) -> Result:
     return Result(data, _counts(dataset), (finding,))
 
 
-def figure_3_bottom(seeds: int, quick: bool) -> Result:
+def figure_3_bottom(settings: Settings) -> Result:
     """The curvature step for w (‖w‖² for WN) and 0.005 for g."""
     methods: dict[str, Any] = {
         "gd": GradientDescent(0.1),
         "wn": WeightNorm(curvature(), 0.005),
         "rpgd": RPGD(curvature(), 0.005),
     }
-    dataset = run_seeds(methods, _scales(quick, first=0.1), seeds)
+    dataset = run_seeds(methods, _scales(settings.quick, first=0.1), settings.seeds)
     reach = {name: largest_scale_within(dataset, name, 0.02) for name in ("wn", "rpgd")}
     finding = Finding(
         "figure-3-bottom-range",
@@ -122,9 +114,9 @@ def figure_3_bottom(seeds: int, quick: bool) -> Result:
     return Result(_norms(dataset, None), _counts(dataset), (finding,))
 
 
-def _over_kappa(methods: dict[str, Any], seeds: int, quick: bool) -> tuple[dict[str, Any], Any]:
-    kappas = KAPPAS[:5:2] if quick else KAPPAS
-    dataset = run_seeds(methods, [START], seeds, kappas)
+def _over_kappa(methods: dict[str, Any], settings: Settings) -> tuple[dict[str, Any], Any]:
+    kappas = KAPPAS[:5:2] if settings.quick else KAPPAS
+    dataset = run_seeds(methods, [START], settings.seeds, kappas)
     data: dict[str, Any] = {"condition_number": np.array(kappas)}
     for name in methods:
         norm = dataset.norm.sel({"method": name}).isel(scale=0)
@@ -135,9 +127,9 @@ def _over_kappa(methods: dict[str, Any], seeds: int, quick: bool) -> tuple[dict[
     return data, dataset
 
 
-def figure_4_top(seeds: int, quick: bool) -> Result:
+def figure_4_top(settings: Settings) -> Result:
     """Equal steps 0.01 from g0 = 2.8, over condition numbers."""
-    data, dataset = _over_kappa(_equal(0.01), seeds, quick)
+    data, dataset = _over_kappa(_equal(0.01), settings)
     change = {name: float(data[f"{name}_mean"][-1] - data[f"{name}_mean"][0]) for name in ("wn", "rpgd")}
     finding = Finding(
         "figure-4-top-growth",
@@ -149,11 +141,11 @@ def figure_4_top(seeds: int, quick: bool) -> Result:
     return Result(data, _counts(dataset), (finding,))
 
 
-def figure_4_bottom(seeds: int, quick: bool) -> Result:
+def figure_4_bottom(settings: Settings) -> Result:
     """Two phases: the scale frozen for t ≤ 5000, then 0.1; the curvature step for w."""
     thaw = two_phase(0.0, 0.1, 5001)
     methods = {"gd": GradientDescent(0.1), "wn": WeightNorm(curvature(), thaw), "rpgd": RPGD(curvature(), thaw)}
-    data, dataset = _over_kappa(methods, seeds, quick)
+    data, dataset = _over_kappa(methods, settings)
     del data["flow_limit"]  # of equal rates: not where two phases end
     off = max(float(np.abs(data[f"{name}_mean"] - NORM).max()) for name in ("wn", "rpgd"))
     finding = Finding(
@@ -166,7 +158,7 @@ def figure_4_bottom(seeds: int, quick: bool) -> Result:
     return Result(data, _counts(dataset), (finding,))
 
 
-def figure_2(seeds: int, quick: bool) -> Result:
+def figure_2(settings: Settings) -> Result:
     """Paths in two dimensions, all computed: A = [1, 0], y = 1."""
     problem, a, f = LeastSquares([[1.0, 0.0]], [1.0]), np.array([-0.1, 0.55]), np.array([0.5, 1.6])
     size_a, size_f = float(np.linalg.norm(a)), float(np.linalg.norm(f))
@@ -180,9 +172,9 @@ def figure_2(seeds: int, quick: bool) -> Result:
     return Result(data, {}, ())
 
 
-def phase_diagram(seeds: int, quick: bool) -> Result:
+def phase_diagram(settings: Settings) -> Result:
     """‖x∞ − x*‖ over (g0, c), where WN beats GD, and where the printed limit is off."""
-    size, q0 = (60 if quick else 200), float(np.sqrt(0.6))
+    size, q0 = (60 if settings.quick else 200), float(np.sqrt(0.6))
     g0, c = np.linspace(0.0, 5.0, size), np.geomspace(0.05, 50.0, size)
     exact = distance_map(g0, c, NORM, q0)
     with np.errstate(over="ignore"):
@@ -215,13 +207,28 @@ CAPTIONS = {
     "figure-4-top": """Norm at the end from g0 = 2.8, steps 0.01, against the condition number of A. The lines are flat, as the
         exact limit says they must be; what they lose at a large κ comes from stopping at loss 1e-5.""",
     "figure-4-bottom": """As above with the scale frozen for 5,000 steps and then moved with step 0.1.""",
+    "figure-5-left": """Matrix sensing: the nuclear norm of X at the end over the certified minimum of the same seed, against
+        the scale α of the start (g0 = α², D0 = α² I), with equal steps for W and g; each method at the first step that
+        converges, halving from 0.5, as in the paper. Dotted lines are certified minima: over positive semidefinite matrices,
+        the reference for GD, WN and rPGD, and over symmetric ones, for the -Diag methods, whose scales may turn negative; the
+        dashed line is the matrix that was measured. Bars are one standard deviation over seeds, triangles at the edge lie
+        beyond it. The first step that converges sits at the edge of stability, and where WN ends there is close to arbitrary.
+        Only one-scale rPGD, which does not converge before its step is near 1e-4, lies on its minimum.""",
+    "figure-5-right": """As on the left with the scale frozen for 1,000 steps. From large starts the -Diag methods keep the
+        trace of their start, 30α²: the columns alone fit the data and D stays where it is. Where no point is drawn, no step
+        converged.""",
+    "figure-5-refined": """Beyond the paper: the same with each step halved four times more (rPGD's is small enough already),
+        for equal steps and for two phases, and the recovery error ‖X − X*‖_F/‖X*‖_F. The accidents of the step search are
+        gone: GD stays above the minimum from any start, WN comes near it, one-scale rPGD lies on it as long as α² is
+        below it. Minimum nuclear norm is not recovery: 60 measurements do not determine a 30 × 30 matrix of rank 4, and no
+        method comes near X*, whose nuclear norm is the upper line.""",
     "phase-diagram": """Beyond the paper: distance to the minimum-norm solution over g0 and c, for ‖x*‖ = 3 and ‖w0⊥‖² = 0.6.
         The solid line parts where WN ends closer from where gradient descent does; right of the dashed line, and above its
         upper branch, the limit printed in the paper is off by more than 1 %.""",
 }
 
 
-def _experiment(name: str, title: str, kind: str, compute: Callable[[int, bool], Result]) -> Experiment:
+def _experiment(name: str, title: str, kind: str, compute: Callable[[Settings], Result]) -> Experiment:
     return Experiment(name, title, " ".join(CAPTIONS[name].split()), kind, compute)
 
 
@@ -232,5 +239,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _experiment("figure-3-bottom", "A curvature step for the direction, a small one for the scale", "norms", figure_3_bottom),
     _experiment("figure-4-top", "Condition numbers, equal steps", "kappa", figure_4_top),
     _experiment("figure-4-bottom", "Condition numbers, two phases", "kappa", figure_4_bottom),
+    _experiment("figure-5-left", "Matrix sensing, equal steps", "sensing", sensing.figure_5_left),
+    _experiment("figure-5-right", "Matrix sensing, two phases", "sensing", sensing.figure_5_right),
+    _experiment("figure-5-refined", "Matrix sensing with refined steps", "refined", sensing.figure_5_refined),
     _experiment("phase-diagram", "Where the WN flow ends, over start scale and ratio", "phase", phase_diagram),
 )

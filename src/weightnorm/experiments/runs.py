@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,25 @@ class Finding:
     paper: str
     found: str
     holds: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """The data of a figure: named arrays, the steps all runs made, and findings about the paper's statements."""
+
+    data: dict[str, Any]
+    num_steps: dict[str, int]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much to run, whom to tell what is being done, and where unfinished work is kept."""
+
+    seeds: int = 20
+    quick: bool = False
+    tell: Callable[[str], None] = field(default=lambda text: None, compare=False)
+    folder: Path | None = field(default=None, compare=False)
 
 
 def run_seeds(

@@ -12,6 +12,7 @@ from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Array, Method, State, bind_steps
 from ..problems import MatrixSensing
 from ..schedules import Schedule
+from .drive import divergence_limit
 from .runs import Position, Records, gather, stopping_loss
 
 
@@ -19,7 +20,8 @@ class SensingRuns:
     """n runs on one problem, each with a method of its own; see `runs.Runs`.
 
     A step of all runs is a call of the kernel per thread. Runs that have ended are left out of the next call, so their
-    lanes are filled by others. Numbers do not depend on the company a run keeps.
+    lanes are filled by others. Numbers do not depend on the company a run keeps; a run that was alone from the start
+    agrees with them to rounding.
 
     Parameters
     ----------
@@ -28,8 +30,8 @@ class SensingRuns:
     states : sequence of n states, each of one run
     clock : int
     tolerance : float
-    limit : (n,) array
-        The loss beyond which a run has diverged.
+    limit : (n,) array, optional
+        The loss beyond which a run has diverged; by default `divergence_limit` of its start.
     threads : int
     """
 
@@ -40,21 +42,21 @@ class SensingRuns:
         states: Sequence[State],
         clock: int,
         tolerance: float,
-        limit: Array,
+        limit: Array | None = None,
         threads: int = 1,
     ) -> None:
         from .._kernels import sensing as kernels
 
         self._kernels = kernels
         self.problem, self.methods, self.method = problem, tuple(methods), methods[0]
-        self.limit, self._low, self._threads = limit, stopping_loss(tolerance), threads
+        self._low, self._threads = stopping_loss(tolerance), threads
         codes = {GradientDescent: kernels.GRADIENT_DESCENT, WeightNorm: kernels.WEIGHT_NORM, RPGD: kernels.RPGD}
         self._kind = np.array([codes[type(method)] for method in methods])
         self._columns = np.array([state.scale.ndim == 2 for state in states])
         self._steps = [bind_steps(method, problem) for method in methods]
         powers = [[p for step in steps for p in (step.scale_power, step.norm_power)] for steps in self._steps]
         self._powers = np.array(powers, dtype=np.float64).ravel()
-        self._sensors = _chunked(problem.packed, kernels.ROWS, kernels.CHUNK)
+        self._sensors = problem.tiled(kernels.ROWS, kernels.CHUNK)
         count, (_, size, rank) = len(methods), states[0].vector.shape
         self._size, self._rank = size, rank
         self._factor = np.zeros((count, _round_up(rank, kernels.ROWS), _round_up(size, kernels.WIDTH)))
@@ -67,7 +69,11 @@ class SensingRuns:
         self.loss = np.full(count, np.nan)
         self._work: int = 1 + (size**3 + 2 * problem.packed.size) // 16
         self._pool = ThreadPoolExecutor(threads) if threads > 1 and count > 1 else None
+        self.limit = np.full(count, np.inf) if limit is None else limit
         self.advance(0)
+        if limit is None:
+            self.limit = divergence_limit(self.loss, problem.zero_loss)
+            self.alive &= self.loss <= self.limit
 
     @staticmethod
     def can_run(method: Method) -> bool:
@@ -150,6 +156,7 @@ class SensingRuns:
             self.limit,
             self._values(order, first, count),
             first,
+            len(self.methods) == 1,
         )
 
     def _values(self, order: NDArray[np.intp], first: int, count: int) -> Array:
@@ -208,11 +215,3 @@ class SensingRuns:
 
 def _round_up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
-
-
-def _chunked(packed: Array, rows: int, chunk: int) -> Array:
-    """(m, entries) -> flat (chunks, m rounded up, chunk), filled up with zeros."""
-    m, entries = packed.shape
-    whole = np.zeros((_round_up(m, rows), _round_up(entries, chunk)))
-    whole[:m, :entries] = packed
-    return np.ascontiguousarray(whole.reshape(len(whole), -1, chunk).swapaxes(0, 1)).ravel()

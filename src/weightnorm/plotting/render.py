@@ -32,7 +32,8 @@ def render(name: str, kind: str, data: dict[str, Any], folder: Path) -> dict[str
     import matplotlib.pyplot as plt
 
     with mpl.rc_context(RC):
-        figure, axes = plt.subplots(figsize=(6.4, 6.0) if kind == "paths" else (7.0, 4.2), layout="constrained")
+        columns, width, height = _LAYOUTS.get(kind, (1, 7.0, 4.2))
+        figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained")
         _KINDS[kind](figure, axes, data)
         paths = {}
         for suffix in ("png", "svg", "pdf"):
@@ -129,4 +130,64 @@ def _phase(figure: Figure, axes: Axes, data: dict[str, Any]) -> None:
     axes.set(xlabel="scale of the start, g₀ (‖x*‖ = 3, ‖w₀⊥‖² = 0.6)", ylabel="ratio of rates, c = γ/η", yscale="log")
 
 
-_KINDS = {"norms": _norms, "kappa": _kappa, "paths": _paths, "phase": _phase}
+SENSING = {  # label, colour, marker
+    "gd": ("GD", "#0072B2", "o"),
+    "wn": ("WN", "#D55E00", "s"),
+    "rpgd": ("rPGD", "#009E73", "D"),
+    "wn_diag": ("WN-Diag", "#CC79A7", "^"),
+    "rpgd_diag": ("rPGD-Diag", "#6A3D9A", "v"),
+}
+_TOP = 2.2  # of the norms that are drawn, over the minimum: what lies above is marked at the edge
+
+
+def _nuclear(axes: Axes, data: dict[str, Any], prefix: str, title: str) -> None:
+    x = data["alpha"]
+    for name, (label, colour, marker) in SENSING.items():
+        mean, spread = data[f"{prefix}{name}_mean"], data[f"{prefix}{name}_spread"]
+        shown = np.minimum(mean, _TOP)
+        axes.errorbar(x, shown, np.where(mean < _TOP, spread, 0.0), fmt=f"{marker}-", color=colour, label=label,
+                      markersize=4.5, linewidth=1.3, capsize=2, elinewidth=0.8)  # fmt: skip
+        for place in np.flatnonzero(mean > _TOP):
+            axes.annotate("▲", (x[place], _TOP), ha="center", va="bottom", color=colour, fontsize=8, annotation_clip=False)
+    lines = (("psd_minimum", "minimum, X ⪰ 0", ":"), ("symmetric_minimum", "minimum, X = Xᵀ", (0, (1, 3))))
+    for key, label, style in (*lines, ("truth", "‖X*‖∗", "--")):
+        axes.axhline(data[key][0], color="black", linewidth=0.9, linestyle=style, label=label)
+    low = min(float(np.nanmin(data["symmetric_minimum"])), *(float(np.nanmin(data[f"{prefix}{n}_mean"])) for n in SENSING))
+    axes.set(
+        xscale="log", xlabel="scale of the start, α", ylabel="nuclear norm at the end / minimum", ylim=(low - 0.08, _TOP + 0.02)
+    )
+    axes.set_title(title, fontsize=10)
+
+
+def _sensing(figure: Figure, axes: Axes, data: dict[str, Any]) -> None:
+    _nuclear(axes, data, "", "")
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+
+
+def _refined(figure: Figure, axes: Any, data: dict[str, Any]) -> None:
+    _nuclear(axes[0], data, "equal_", "equal steps, refined")
+    _nuclear(axes[1], data, "two_phase_", "two phases, refined")
+    for name, (_, colour, marker) in SENSING.items():
+        for phase, style in (("equal", "-"), ("two_phase", "--")):
+            if (name, phase) != ("gd", "two_phase"):
+                axes[2].plot(
+                    data["alpha"], data[f"{phase}_{name}_error"], marker + style, color=colour, markersize=4, linewidth=1.1
+                )
+    axes[2].plot([], [], "-", color="0.3", label="equal steps")
+    axes[2].plot([], [], "--", color="0.3", label="two phases")
+    axes[2].set(xscale="log", yscale="log", xlabel="scale of the start, α", ylabel="recovery error ‖X − X*‖ / ‖X*‖")
+    axes[2].set_title("recovery", fontsize=10)
+    axes[2].legend(frameon=False, loc="upper left", fontsize=9)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False, fontsize=9)
+
+
+_LAYOUTS = {"paths": (1, 6.4, 6.0), "refined": (3, 13.0, 4.4)}
+_KINDS: dict[str, Any] = {
+    "sensing": _sensing,
+    "refined": _refined,
+    "norms": _norms,
+    "kappa": _kappa,
+    "paths": _paths,
+    "phase": _phase,
+}

@@ -96,6 +96,11 @@ class LeastSquares(VectorWeights):
         size = float(np.linalg.norm(rest))
         return 0.0 if size <= 16 * EPS * float(np.linalg.norm(self.y)) else 0.5 * size**2
 
+    @property
+    def zero_loss(self) -> float:
+        """½‖y‖², the loss at zero weights."""
+        return 0.5 * float(self.y @ self.y)
+
     @cached_property
     def curvature(self) -> float:
         """λmax(AᵀA), the largest curvature; by Lanczos where A has not been factorised."""

@@ -126,6 +126,25 @@ class MatrixSensing:
         i, k = np.tril_indices(self.shape[1])
         return np.asarray(np.where(i == k, 0.5, 1.0) * (self.sensors[:, i, k] + self.sensors[:, k, i]))
 
+    def tiled(self, rows: int, chunk: int) -> Vector:
+        """The packed sensors for the compiled kernel: flat (chunks, m rounded up to `rows`, chunk), filled up with zeros."""
+        key = (rows, chunk)
+        if key not in self._tiled:
+            m, entries = self.packed.shape
+            whole = np.zeros((-(-m // rows) * rows, -(-entries // chunk) * chunk))
+            whole[:m, :entries] = self.packed
+            self._tiled[key] = np.ascontiguousarray(whole.reshape(len(whole), -1, chunk).swapaxes(0, 1)).ravel()
+        return self._tiled[key]
+
+    @cached_property
+    def _tiled(self) -> dict[tuple[int, int], Vector]:
+        return {}
+
+    @property
+    def zero_loss(self) -> float:
+        """(1/2m) ‖y‖², the loss at zero weights."""
+        return 0.5 * float(self.y @ self.y) / self.shape[0]
+
     # What methods and loops ask of a problem: batches (n, d, r) of factors.
 
     def value_and_gradient(self, factor: Array) -> tuple[Array, Array]:

@@ -45,7 +45,7 @@ def write_report(
     """The page as text."""
     body = [
         "<h1>Weight normalization, reproduced</h1>",
-        '<p class="soft">The linear-regression experiments of Wu, Dobriban, Ren, Wu, Li, Gunasekar, Ward and Liu, '
+        '<p class="soft">The experiments of Wu, Dobriban, Ren, Wu, Li, Gunasekar, Ward and Liu, '
         "<cite>Implicit Regularization and Convergence for Weight Normalization</cite> (NeurIPS 2020), run anew by "
         "weightnorm, with the exact theory drawn over the runs.</p>",
         _contents(sections, certificate),

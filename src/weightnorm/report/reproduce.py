@@ -15,9 +15,9 @@ import numpy as np
 from ..bench import peers
 from ..bench.timing import machine, seconds
 from ..certificate import Certificate, verify
-from ..datasets import make_regression, random_direction
+from ..datasets import make_regression, make_sensing, random_direction, sensing_start
 from ..experiments import EXPERIMENTS, Experiment
-from ..experiments.figures import Result
+from ..experiments.runs import Result, Settings
 from ..plotting import render
 from .page import Section, write_report
 
@@ -61,7 +61,7 @@ def reproduce(
         if progress is not None:
             progress(index, total, experiment.name)
         start = time.perf_counter()
-        result = experiment.compute(seeds, quick)
+        result = experiment.compute(Settings(seeds, quick, partial(_tell, progress, index, total), data))
         computing += time.perf_counter() - start
         results[experiment.name] = result
         _store(data / f"{experiment.name}.nc", experiment, result, seeds)
@@ -92,6 +92,11 @@ def reproduce(
     return Reproduced(report, results, certificate, taken, computing, loop)
 
 
+def _tell(progress: Progress | None, done: int, total: int, text: str) -> None:
+    if progress is not None:
+        progress(done, total, text)
+
+
 def numpy_time(results: dict[str, Result]) -> float:
     """What a plain loop would take for the same steps: seconds per step measured on one seed, times the steps made."""
     problem, w0 = make_regression(seed=0), random_direction(50, 0)
@@ -99,6 +104,10 @@ def numpy_time(results: dict[str, Result]) -> float:
     for method in peers.METHODS:
         run = partial(peers.numpy_loop, method, problem.A, problem.y, w0, 1.0, 1e-4, 0.0, 10_000)
         each[method] = seconds(run) / 10_000
+    if any("sensing" in result.num_steps for result in results.values()):
+        sensing, start = make_sensing(seed=0), sensing_start(30, 1.0, 0)["direction"]
+        loop = partial(peers.numpy_sensing_loop, sensing.sensors, sensing.y, start, 1.0, 1e-4, 1_000)
+        each["sensing"] = seconds(loop) / 1_000
     return float(sum(each[name] * count for result in results.values() for name, count in result.num_steps.items()))
 
 

@@ -7,6 +7,7 @@ import io
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,15 @@ def shard_path(folder: Path, shard: Shard) -> Path:
 
 def write_shard(folder: Path, shard: Shard, arrays: Arrays) -> None:
     """Write a shard atomically: a crash leaves the old file, or none, and at worst a stray .part."""
+    write_arrays(shard_path(folder, shard), shard.key, arrays)
+
+
+def write_arrays(path: Path, key: str, arrays: Arrays) -> None:
+    """Write arrays with the key of what they are and a hash of their numbers, atomically."""
     buffer = io.BytesIO()
-    content: dict[str, Any] = {"key": np.array(shard.key), "digest": np.array(_digest(arrays)), **arrays}
+    content: dict[str, Any] = {"key": np.array(key), "digest": np.array(_digest(arrays)), **arrays}
     np.savez(buffer, **content)
-    write_bytes(shard_path(folder, shard), buffer.getvalue())
+    write_bytes(path, buffer.getvalue())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -47,19 +53,23 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def read_shard(folder: Path, shard: Shard, shape: tuple[int, int]) -> Arrays | None:
-    """A shard's arrays; None if it is not there, truncated, foreign or damaged: then it must be computed (again)."""
-    path = shard_path(folder, shard)
+    """A shard's arrays; None if it must be computed (again)."""
+    arrays = read_arrays(shard_path(folder, shard), shard.key, VARIABLES)
+    return None if arrays is None or any(array.shape != shape for array in arrays.values()) else arrays
+
+
+def read_arrays(path: Path, key: str, names: Iterable[str]) -> Arrays | None:
+    """The arrays of these names; None if the file is not there, truncated, foreign or damaged."""
+    expected = tuple(names)
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            if str(file["key"]) != shard.key or set(file.files) != {"key", "digest", *VARIABLES}:
+            if str(file["key"]) != key or set(file.files) != {"key", "digest", *expected}:
                 return None
-            arrays = {name: file[name] for name in VARIABLES}
+            arrays = {name: file[name] for name in expected}
             digest = str(file["digest"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    if digest != _digest(arrays) or any(array.shape != shape for array in arrays.values()):
-        return None
-    return arrays
+    return arrays if digest == _digest(arrays) else None
 
 
 def remove_strays(folder: Path) -> None:

@@ -1,0 +1,102 @@
+"""Figure 5: its numbers against a plain loop, its findings, and going on after an interruption."""
+
+import numpy as np
+import pytest
+from reference import sensing_gradients, sensing_loss, sensing_weights
+
+import weightnorm as wn
+from weightnorm.experiments import EXPERIMENTS, sensing
+from weightnorm.experiments.runs import Settings
+from weightnorm.sweeps.store import write_arrays
+
+QUICK = Settings(quick=True)
+
+
+@pytest.fixture(scope="module")
+def searched():
+    return sensing.search_all(QUICK)
+
+
+def twin_norm(kind, problem, scale, W, step):
+    """The nuclear norm at loss <= 1e-6 by a plain loop."""
+    vector = W / np.linalg.norm(W)
+    if kind == "gd":
+        vector = np.sqrt(scale) * vector
+    while True:
+        X = sensing_weights(kind, vector, scale)
+        if sensing_loss(problem.sensors, problem.y, X) <= 1e-6:
+            return np.linalg.norm(X, "nuc")
+        gradient, slope = sensing_gradients(kind, problem.sensors, problem.y, vector, scale)
+        vector, scale = vector - step * gradient, scale - step * slope
+        if kind == "rpgd":
+            vector = vector / np.linalg.norm(vector)
+
+
+@pytest.mark.parametrize(("kind", "halvings"), [("gd", 4), ("rpgd", 0)])
+def test_refined_numbers_agree_with_a_plain_loop(searched, kind, halvings):
+    problem, start = wn.datasets.make_sensing(12, 2, 20, seed=0), wn.datasets.sensing_start(12, 1.0, 0)
+    step = searched.step["equal", kind][0, 1] / 2**halvings
+    twin = twin_norm(kind, problem, start["scale"], start["direction"], step)
+    assert searched.refined["equal", kind][0, 1] == pytest.approx(twin, rel=1e-6)
+
+
+def test_one_scale_rpgd_ends_at_the_certified_minimum(searched):
+    """From starts below it, at any alpha and in both schedules; and halving its step changes nothing."""
+    below = searched.alphas**2 < searched.references["psd"][0]
+    for phase in sensing.PHASES:
+        np.testing.assert_allclose(searched.first[phase, "rpgd"][0, below], searched.references["psd"][0], rtol=1e-3)
+    problem, start = wn.datasets.make_sensing(12, 2, 20, seed=0), wn.datasets.sensing_start(12, 1.0, 0)
+    step = searched.step["equal", "rpgd"][0, 1] / 2
+    halved = wn.run(wn.RPGD(step, step), problem, **start, tolerance=1e-6)
+    assert halved.norm == pytest.approx(searched.first["equal", "rpgd"][0, 1], rel=1e-5)
+
+
+def test_every_statement_has_its_line(searched):
+    named = {e.name: e for e in EXPERIMENTS}
+    ids = {f.id for name in ("left", "right", "refined") for f in named[f"figure-5-{name}"].compute(QUICK).findings}
+    assert ids == {"figure-5-range", "figure-5-overlap", "figure-5-two-phase", "figure-5-refined"}
+
+
+def test_findings_follow_the_data(searched):
+    """A verdict is computed: data that says otherwise turns it."""
+    assert sensing.reach(searched, searched.first, "equal", "rpgd") == int((searched.alphas**2 < 20).sum())
+    perfect = {
+        key: np.broadcast_to(searched.references[sensing.REFERENCES[key[1]]][:, None], v.shape)
+        for key, v in searched.first.items()
+    }
+    assert all(sensing.reach(searched, perfect, "two_phase", name) == searched.alphas.size for name in sensing.REFERENCES)
+
+
+def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
+    part = {
+        name: np.array([getattr(searched, name)[key][0] for key in sensing.KEYS])
+        for name in ("first", "refined", "error", "step")
+    }
+    part["num_steps"] = np.ones_like(part["first"])
+    part |= {over: np.array(searched.references[over][0]) for over in ("psd", "symmetric")}
+    part["truth"] = np.array(searched.truth[0])
+    kept, calls = {}, []
+
+    def remember(path, key, arrays):
+        kept["key"] = key
+        write_arrays(path, key, arrays)
+
+    def search(problem, alphas, seed):
+        calls.append(seed)
+        return part
+
+    monkeypatch.setattr(sensing, "_search_seed", search)
+    monkeypatch.setattr(sensing, "write_arrays", remember)
+    settings = Settings(quick=True, folder=tmp_path)
+    again = sensing.search_all.__wrapped__(settings)
+    assert calls == [0]
+    assert not list(tmp_path.iterdir())  # complete: nothing is left behind
+    path = tmp_path / "figure-5-seed-0.partial.npz"
+    write_arrays(path, kept["key"], part)  # as if it had been interrupted here
+    resumed = sensing.search_all.__wrapped__(settings)
+    assert calls == [0]
+    np.testing.assert_array_equal(resumed.first["equal", "wn"], again.first["equal", "wn"])
+    write_arrays(path, kept["key"], part)
+    path.write_bytes(path.read_bytes()[:-100])  # truncated: computed again
+    sensing.search_all.__wrapped__(settings)
+    assert calls == [0, 0]
