@@ -63,6 +63,10 @@ def test_every_statement_about_the_figures_has_a_finding(made):
         "figure-3-bottom-range": True,
         "figure-4-top-growth": False,
         "figure-4-bottom-robust": True,
+        "figure-5-range": True,  # of the quick problem; the paper's own size says otherwise
+        "figure-5-overlap": False,
+        "figure-5-two-phase": False,
+        "figure-5-refined": True,
         "phase-diagram": False,
     }
 

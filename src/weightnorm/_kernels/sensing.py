@@ -6,7 +6,7 @@ and T M. The two with the sensors are shared by the runs of a block, one lane ea
 a matrix product, whose eight accumulators stay in registers. What a lane computes does not depend on the others.
 
 A lone run would leave seven lanes empty; it has the two products with the sensors in a form of its own, vectors along the
-packed entries instead of lanes, which agrees with the other to rounding.
+sensors or along the packed entries instead of lanes, with every sum in the same order: the numbers are the same.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .lanes import broadcast, lane_sum, load, multiply_add, spread, store
 
 CHUNK = 32  # packed entries of X that are multiplied with all sensors in one go: the sensors' part stays in cache
 ROWS = 4  # rows of a tile
+GROUP = 4 * WIDTH  # sensors that a lone run measures together
 
 GRADIENT_DESCENT, WEIGHT_NORM, RPGD = 0, 1, 2
 
@@ -102,17 +103,30 @@ def _combine(sensors, num_chunks, num_rows, measured, packed, packed_size, num_b
 
 
 @_jit
-def _measure_one(sensors, num_chunks, num_rows, packed, measured):
-    """⟨A_i, X⟩ of a lone run, whose packed entries are next to each other; into every WIDTH-th place."""
-    measured[:] = 0.0
-    for chunk in range(num_chunks):
-        for i in range(num_rows):
-            a, total = (chunk * num_rows + i) * CHUNK, load(measured, i * WIDTH)
-            for k in range(0, CHUNK, WIDTH):
-                total = multiply_add(load(sensors, a + k), load(packed, chunk * CHUNK + k), total)
-            store(measured, i * WIDTH, total)
-    for i in range(num_rows):
-        measured[i * WIDTH] = lane_sum(load(measured, i * WIDTH))
+def _measure_one(groups, packed_size, packed, seen, measured):
+    """⟨A_i, X⟩ of a lone run, whose packed entries are next to each other; into every WIDTH-th place.
+
+    `groups` is flat (groups, packed_size, GROUP): the sensors again, GROUP of them next to each other. Each sum is taken in
+    the same order as in `_measure`, so that the numbers are the same.
+    """
+    for group in range(groups.size // (packed_size * GROUP)):
+        zero = spread(0.0)
+        c0, c1, c2, c3 = zero, zero, zero, zero
+        at = group * packed_size * GROUP
+        for k in range(packed_size):
+            entry = broadcast(packed, k)
+            c0 = multiply_add(load(groups, at), entry, c0)
+            c1 = multiply_add(load(groups, at + WIDTH), entry, c1)
+            c2 = multiply_add(load(groups, at + 2 * WIDTH), entry, c2)
+            c3 = multiply_add(load(groups, at + 3 * WIDTH), entry, c3)
+            at += GROUP
+        store(seen, 0, c0)
+        store(seen, WIDTH, c1)
+        store(seen, 2 * WIDTH, c2)
+        store(seen, 3 * WIDTH, c3)
+        first = group * GROUP
+        for i in range(min(GROUP, measured.size // WIDTH - first)):
+            measured[(first + i) * WIDTH] = seen[i]
 
 
 @_jit
@@ -212,7 +226,7 @@ def advance(
     limit,
     steps,
     clock,
-    lone,
+    groups,
 ):
     """Make up to steps.shape[1] − 1 steps with the runs `order`; a run that ends keeps the iterate it ended at.
 
@@ -228,7 +242,7 @@ def advance(
         A run that ends is no longer alive; ended_at is the number of the iterate it is at.
     powers : flat (runs, 4)
     order : the runs to advance
-    lone : whether there is a single run in all
+    groups : the sensors once more, for a lone run: see `_measure_one`; empty if there are several
     steps : (2, count + 1, len(order))
         The values of both steps; the last is not used: after the last update the iterate is only evaluated.
     """
@@ -239,7 +253,9 @@ def advance(
     num_chunks = sensors.size // (num_rows * CHUNK)
     packed_size = num_chunks * CHUNK
     num_blocks = -(-order.size // WIDTH)
+    lone = groups.size > 0
     stride = 1 if lone else WIDTH
+    buffer = np.empty(GROUP)
     packed = np.zeros(num_blocks * packed_size * WIDTH)
     measured = np.zeros(num_blocks * num_rows * WIDTH)
     slope = np.zeros(order.size)
@@ -267,7 +283,7 @@ def advance(
             else:
                 _pack_outer(factor, start, factor, start, rank, size, width, square, packed, lane, stride)
         if lone:
-            _measure_one(sensors, num_chunks, num_rows, packed, measured)
+            _measure_one(groups, packed_size, packed, buffer, measured)
         else:
             _measure(sensors, num_chunks, num_rows, packed, packed_size, measured, num_blocks)
         for i in range(order.size):

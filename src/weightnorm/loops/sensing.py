@@ -20,8 +20,7 @@ class SensingRuns:
     """n runs on one problem, each with a method of its own; see `runs.Runs`.
 
     A step of all runs is a call of the kernel per thread. Runs that have ended are left out of the next call, so their
-    lanes are filled by others. Numbers do not depend on the company a run keeps; a run that was alone from the start
-    agrees with them to rounding.
+    lanes are filled by others. Numbers do not depend on the company a run keeps.
 
     Parameters
     ----------
@@ -57,6 +56,7 @@ class SensingRuns:
         powers = [[p for step in steps for p in (step.scale_power, step.norm_power)] for steps in self._steps]
         self._powers = np.array(powers, dtype=np.float64).ravel()
         self._sensors = problem.tiled(kernels.ROWS, kernels.CHUNK)
+        self._groups = problem.tiled(kernels.GROUP, kernels.CHUNK, entries_first=True) if len(methods) == 1 else np.empty(0)
         count, (_, size, rank) = len(methods), states[0].vector.shape
         self._size, self._rank = size, rank
         self._factor = np.zeros((count, _round_up(rank, kernels.ROWS), _round_up(size, kernels.WIDTH)))
@@ -156,7 +156,7 @@ class SensingRuns:
             self.limit,
             self._values(order, first, count),
             first,
-            len(self.methods) == 1,
+            self._groups,
         )
 
     def _values(self, order: NDArray[np.intp], first: int, count: int) -> Array:
