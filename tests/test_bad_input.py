@@ -67,7 +67,7 @@ def with_entry(array, value):
         (
             lambda: wn.run(RPGD, A, 1.0, W),
             TypeError,
-            r"problem must be a LeastSquares or a MatrixSensing, got ndarray; use wn.LeastSquares",
+            r"problem must be a LeastSquares, a GeneralizedLinear or a MatrixSensing, got ndarray; use wn.LeastSquares",
         ),
         (
             lambda: wn.run(wn.RPGD(0.1, 0.1, blocks="columns"), PROBLEM, 1.0, W),

@@ -1,5 +1,7 @@
 """Figure 5: its numbers against a plain loop, its findings, and going on after an interruption."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference import sensing_gradients, sensing_weights
@@ -65,6 +67,16 @@ def test_findings_follow_the_data(searched):
         for key, v in searched.first.items()
     }
     assert all(sensing.reach(searched, perfect, "two_phase", name) == searched.alphas.size for name in sensing.REFERENCES)
+
+
+@pytest.mark.parametrize(("phase", "name"), [("two_phase", "rpgd"), ("equal", "rpgd")])
+def test_a_run_that_did_not_converge_turns_the_verdict(searched, monkeypatch, phase, name):
+    refined = {key: values.copy() for key, values in searched.refined.items()}
+    refined[phase, name][0, 0] = np.nan
+    monkeypatch.setattr(sensing, "search_all", lambda settings: replace(searched, refined=refined))
+    assert sensing.figure_5_refined(QUICK).findings[0].holds is False
+    monkeypatch.setattr(sensing, "search_all", lambda settings: searched)
+    assert sensing.figure_5_refined(QUICK).findings[0].holds is True
 
 
 def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):

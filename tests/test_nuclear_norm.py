@@ -95,12 +95,35 @@ def test_y_zero_and_y_out_of_reach():
             twice.min_nuclear_norm(over)
 
 
-def test_units_do_not_matter():
-    problem = wn.datasets.make_sensing(size=6, rank=1, num_measurements=10, seed=0)
-    base = problem.min_nuclear_norm().value
-    for factor in (1e-6, 1e6):
+@pytest.mark.parametrize("over", ["psd", "symmetric", "all"])
+def test_units_do_not_matter(over):
+    problem = wn.datasets.make_sensing(size=6, rank=2, num_measurements=10, seed=0)
+    base = problem.min_nuclear_norm(over).value
+    for factor in (1e-150, 1e-6, 1e6):
         other = wn.MatrixSensing(problem.sensors, factor * problem.y)
-        assert other.min_nuclear_norm().value == pytest.approx(factor * base, rel=1e-6)
+        assert other.min_nuclear_norm(over).value == pytest.approx(factor * base, rel=1e-6)
+        turned = wn.MatrixSensing(factor * problem.sensors, problem.y)
+        assert turned.min_nuclear_norm(over).value == pytest.approx(base / factor, rel=1e-6)
+    mixed = np.geomspace(1e-12, 1e12, 10)
+    uneven = wn.MatrixSensing(mixed[:, None, None] * problem.sensors, mixed * problem.y)
+    found = uneven.min_nuclear_norm(over)
+    assert found.value == pytest.approx(base, rel=1e-6)
+    assert uneven.y @ found.dual == pytest.approx(found.lower_bound, rel=1e-9)
+
+
+def test_a_tiny_sensor_counts():
+    problem = wn.MatrixSensing([np.diag([1.0, 0.0]), 1e-16 * np.diag([0.0, 1.0])], [1.0, 5e-16])
+    assert problem.min_nuclear_norm().value == pytest.approx(6.0, rel=1e-6)
+    with pytest.raises(wn.NotCertified, match="sensor 1 sees nothing"):
+        wn.MatrixSensing([np.eye(2), np.zeros((2, 2))], [1.0, 1.0]).min_nuclear_norm()
+
+
+def test_what_no_psd_matrix_fits_is_refused():
+    A = np.zeros((3, 2, 2))
+    A[0, 0, 0] = A[1, 0, 1] = A[2, 1, 1] = 1
+    for corner in (1.0, 4000.0):  # X₁₁ = 0, X₁₂ = 1
+        with pytest.raises(wn.NotCertified):
+            wn.MatrixSensing(A, [0.0, 1.0, corner]).min_nuclear_norm("psd")
 
 
 def test_distance_is_to_the_certified_minimum():
@@ -126,6 +149,30 @@ def test_step_search_finds_the_first_that_converges():
     assert search.limit == pytest.approx(alone[first + 2].norm, rel=1e-9)
     assert search.change == pytest.approx(abs(alone[first + 2].norm - alone[first + 1].norm), rel=1e-6)
     assert all(c.status != "converged" for c in search.candidates[:first])
+
+
+def test_step_search_waits_for_a_frozen_phase():
+    problem = wn.datasets.make_sensing(12, 2, 20, seed=0)
+    start = wn.datasets.sensing_start(12, alpha=1.0, seed=0)
+
+    def rule(c):
+        return wn.RPGD(c, wn.schedules.two_phase(0, c, 12_000), blocks="columns")
+
+    search = wn.search_step(problem, rule, **start, largest=2**-7, num_candidates=3, refinements=1)
+    assert search.step == 2**-7
+    assert [c.status for c in search.refined] == ["converged"] * 2
+
+
+def test_step_search_keeps_to_its_budget():
+    problem = wn.datasets.make_sensing(size=10, rank=1, num_measurements=25, seed=0)
+    start = wn.datasets.sensing_start(10, alpha=0.5)
+    short = wn.search_step(problem, lambda c: wn.RPGD(c, c), **start, max_steps=130, num_candidates=3, refinements=0)
+    assert max(c.num_steps for c in short.candidates) <= 130
+    last = wn.search_step(problem, wn.GradientDescent, **start, largest=1e-3, num_candidates=1, refinements=2, tolerance=1e-3)
+    assert len(last.refined) == 3  # refined beyond the last candidate
+    for wrong in ({"max_steps": 0}, {"max_steps": 2.5}, {"threads": 0}, {"num_candidates": 1200}, {"refinements": -1}):
+        with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
+            wn.search_step(problem, wn.GradientDescent, **start, **wrong)
 
 
 def test_step_search_says_when_nothing_converges():

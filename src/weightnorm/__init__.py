@@ -16,7 +16,7 @@ from typing import Any as _Any
 from . import datasets, schedules
 from .grid import sweep
 from .methods import RPGD, GradientDescent, WeightNorm
-from .problems import LeastSquares, MatrixSensing, NotCertified
+from .problems import GeneralizedLinear, LeastSquares, MatrixSensing, NotCertified
 from .result import History, Interrupted, Result, Status
 from .run import run
 from .step_search import StepSearch, search_step
@@ -40,6 +40,7 @@ _LAZY = {
 
 __all__ = [
     "RPGD",
+    "GeneralizedLinear",
     "GradientDescent",
     "History",
     "Interrupted",

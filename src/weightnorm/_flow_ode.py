@@ -1,6 +1,7 @@
 """The WN flow as an ordinary differential equation.
 
-In reduced coordinates (`rowspace.py`) with unit w = (z, p), e = λ(g z − ξ) and s = z·e, the WN flow is
+In reduced coordinates (`rowspace.py`) with unit w = (z, p), e the gradient at g z (λ(g z − ξ) for least squares) and
+s = z·e, the WN flow is
 
     ġ = −c s,   ż = −g (e − s z),   d(log p)/dt = g s.
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .result import Status
-from .rowspace import ReducedProblem
+from .rowspace import ReducedModel, ReducedProblem
 
 Array = NDArray[np.float64]
 
@@ -29,24 +30,30 @@ FLAT = 16 * float(np.finfo(np.float64).eps)
 CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
 
 
-def _field(problem: ReducedProblem, c: float, in_row_space: bool) -> tuple[Callable[..., Array], Callable[..., Array]]:
-    """The right-hand side in (g, z, log p) and its Jacobian.
+Reduced = ReducedProblem | ReducedModel
+
+
+def _field(problem: Reduced, c: float, in_row_space: bool) -> tuple[Callable[..., Array], Callable[..., Array] | None]:
+    """The right-hand side in (g, z, log p) and, for least squares, its Jacobian.
 
     Everything depends on u = z/‖w‖, so that an error in ‖w‖ = √(z·z + p²) stays what it is; with z itself it would grow like
     w⊥ does, by e^{(g0² − g²)/c}.
     """
-    lam, xi = problem.curvatures, problem.target
 
     def parts(state: Array) -> tuple[float, Array, float, float, Array, float]:
         g, z, p2 = float(state[0]), state[1:-1], 0.0 if in_row_space else float(np.exp(2.0 * state[-1]))
         square = float(z @ z) + p2
         u = z / np.sqrt(square)
-        e = lam * (g * u - xi)
+        e = problem.slope(g * u)
         return g, u, square, p2, e, float(u @ e)
 
     def derivative(t: float, state: Array) -> Array:
         g, u, square, _, e, s = parts(state)
         return np.concatenate([[-c * s], -g * (e - s * u), [0.0 if in_row_space else g * s / np.sqrt(square)]])
+
+    if isinstance(problem, ReducedModel):
+        return derivative, None
+    lam = problem.curvatures
 
     def jacobian(t: float, state: Array) -> Array:
         g, u, square, p2, e, s = parts(state)
@@ -69,9 +76,7 @@ def _field(problem: ReducedProblem, c: float, in_row_space: bool) -> tuple[Calla
     return derivative, jacobian
 
 
-def integrate(
-    problem: ReducedProblem, state: Array, c: float, tolerance: float, end: float
-) -> tuple[Array, Array, Status, str]:
+def integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: float) -> tuple[Array, Array, Status, str]:
     """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit w), status, message."""
     in_row_space = not np.isfinite(state[-1])
     working = np.where(np.isfinite(state), state, 0.0)  # a start in the row space has p = 0 for ever
@@ -81,8 +86,7 @@ def integrate(
         return np.asarray(at[1:-1] / np.sqrt(square))
 
     def loss(at: Array) -> float:
-        error = at[0] * unit(at) - problem.target
-        return float(problem.floor + 0.5 * (problem.curvatures * error) @ error)
+        return float(problem.value_and_gradient(np.append(at[0] * unit(at), 0.0)[None])[0][0])
 
     times, states = [0.0], [working]
     if loss(working) <= tolerance:
@@ -104,7 +108,7 @@ def integrate(
 
 
 def _advance(
-    field: tuple[Callable[..., Array], Callable[..., Array]],
+    field: tuple[Callable[..., Array], Callable[..., Array] | None],
     loss: Callable[[Array], float],
     calm: Callable[[Array], bool],
     tolerance: float,
@@ -154,12 +158,11 @@ def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> t
     return when, inside(when)
 
 
-def _at_rest(problem: ReducedProblem, g: float, u: Array, c: float, tolerance: float) -> bool:
+def _at_rest(problem: Reduced, g: float, u: Array, c: float, tolerance: float) -> bool:
     """Whether the field vanishes against its own terms: at a solution, in S, or (c = 0) at a settled direction."""
-    error = g * u - problem.target
-    if (np.abs(error) <= tolerance * (np.abs(g * u) + np.abs(problem.target))).all():
+    if problem.at_solution(g * u, tolerance):
         return True
-    e = problem.curvatures * error
+    e = problem.slope(g * u)
     size, s = float(np.linalg.norm(e)), float(u @ e)
     # ‖P Aᵀr‖² in all coordinates: across w there is also −s times the part of w off the row space.
     across = float(np.sqrt(np.sum((e - s * u) ** 2) + s * s * max(0.0, 1.0 - float(u @ u))))

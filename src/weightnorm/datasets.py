@@ -131,7 +131,7 @@ def sensing_start(size: int = 30, alpha: float = 1.0, seed: int = 0, *, per_colu
     """
     d = _validate.integer("size", size, minimum=1)
     Z = _generator("sensing_start", seed).standard_normal((d, d))
-    scale = _validate.real("alpha", alpha, minimum=0.0) ** 2
+    scale = _validate.squarable("alpha", _validate.real("alpha", alpha, minimum=0.0)) ** 2
     return {"scale": scale / d if per_column else scale, "direction": Z / np.linalg.norm(Z, axis=0)}
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from . import _validate
 from ._flow_ode import integrate
 from ._validate import Vector
-from .problems import LeastSquares
+from .problems import GeneralizedLinear, LeastSquares
 from .result import Status
-from .rowspace import Frame, ReducedProblem, RowSpace
+from .rowspace import Frame, ReducedModel, ReducedProblem, RowSpace
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class Trajectory:
 
 
 def flow(
-    problem: LeastSquares,
+    problem: LeastSquares | GeneralizedLinear,
     scale: float,
     direction: Any,
     ratio: float = 1.0,
@@ -80,7 +80,7 @@ def flow(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : LeastSquares or GeneralizedLinear
     scale, direction
         g0 and w0, which is normalised.
     ratio : float
@@ -102,8 +102,10 @@ def flow(
     >>> bool(abs(trajectory.scale[-1] - limit.scale) < 1e-9)
     True
     """
-    if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    if not isinstance(problem, LeastSquares | GeneralizedLinear):
+        raise TypeError(
+            f"problem must be a LeastSquares or a GeneralizedLinear, got {type(problem).__name__}; use wn.LeastSquares(A, y)"
+        )
     g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     ratios = [_validate.real("ratio", ratio, minimum=0.0)]
@@ -143,7 +145,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
         raise ValueError("times must be increasing and not negative")
     space = RowSpace(problem)
     start, frame = space.start(unit)
-    reduced = space.reduced
+    reduced = space.diagonal
     x = np.empty((t.size, start.size))
     x[:, -1] = g * start[-1]
     x[:, :-1] = reduced.target + np.exp(-np.outer(t, reduced.curvatures)) * (g * start[:-1] - reduced.target)
@@ -154,7 +156,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
 
 
 def _trajectory(
-    problem: ReducedProblem, frame: Frame, pieces: list[tuple[Array, Array, float]], status: Status, message: str
+    problem: ReducedProblem | ReducedModel, frame: Frame, pieces: list[tuple[Array, Array, float]], status: Status, message: str
 ) -> Trajectory:
     invariants = []
     drift = 0.0

@@ -20,9 +20,9 @@ from .loops.drive import divergence_limit, drive, quietly
 from .loops.plain import PlainRuns
 from .loops.watch import Watch
 from .methods.base import Array, Method, bind_steps
-from .problems import LeastSquares, MatrixSensing
+from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 from .result import Status, empty_grid
-from .rowspace import RowSpace
+from .rowspace import ReducedProblem, RowSpace
 from .run import MAX_STEPS
 from .sensing_grid import SENSING_FLOATS, compute_sensing_grid
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 _FLOATS = {
     "norm": "‖x‖ at the end",
-    "loss": "½‖Ax − y‖² at the end",
+    "loss": "the loss at the end, ½‖Ax − y‖² for least squares",
     "final_scale": "g at the end, which may be negative; ‖x‖ for gradient descent",
     "perp_norm": "‖x⊥‖, the norm of the part of x orthogonal to the row space",
-    "distance": "‖x − x*‖, the distance to the minimum-norm solution",
+    "distance": "‖x − x*‖, the distance to the minimum-norm solution of least squares",
 }
 _BLOCK = 8  # runs that one kernel block advances together
 _PIECE = 2**21  # numbers in the vectors of one piece of work, at most
@@ -42,7 +42,7 @@ _PROGRESS = 256  # blocks in one piece of work, at most
 
 
 def sweep(
-    problem: LeastSquares | MatrixSensing,
+    problem: LeastSquares | GeneralizedLinear | MatrixSensing,
     methods: Mapping[str, Method],
     scales: Any,
     directions: Any,
@@ -57,7 +57,7 @@ def sweep(
 
     Parameters
     ----------
-    problem : LeastSquares or MatrixSensing
+    problem : LeastSquares, GeneralizedLinear or MatrixSensing
     methods : mapping of name -> method
     scales : sequence of numbers
     directions : (num_starts, d) array, or one (d,) vector; for matrix sensing (num_starts, d, r) or (d, r)
@@ -102,7 +102,7 @@ def sweep(
 
 
 def compute_grid(
-    problem: LeastSquares,
+    problem: LeastSquares | GeneralizedLinear,
     methods: Mapping[str, Method],
     scales: Any,
     directions: Any,
@@ -154,34 +154,35 @@ def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> Grid:
     return Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
 
 
-Begin = Callable[[Method, Array, NDArray[np.intp]], tuple[CompiledRuns | PlainRuns, Array]]
+Begin = Callable[[Method, Array, NDArray[np.intp]], tuple[CompiledRuns | PlainRuns, Any]]
 Work = tuple[int, Method, NDArray[np.intp], NDArray[np.intp]]
 
 
-def _prepare_reduced(problem: LeastSquares, directions: Matrix, tolerance: float) -> Begin:
+def _prepare_reduced(problem: LeastSquares | GeneralizedLinear, directions: Matrix, tolerance: float) -> Begin:
     space = RowSpace(problem)
     entered, reduced = space.enter(directions), space.reduced
-    target = np.append(reduced.target, 0.0)
+    target = np.append(reduced.target, 0.0) if isinstance(reduced, ReducedProblem) else np.nan
+    last = np.eye(1, entered.shape[1], entered.shape[1] - 1)
     reference = problem.zero_loss
 
-    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[CompiledRuns | PlainRuns, Array]:
+    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[CompiledRuns | PlainRuns, Any]:
         limit = divergence_limit(reduced.value_and_gradient(scale[:, None] * entered[starts])[0], reference)
-        if CompiledRuns.can_run(method):
+        if isinstance(reduced, ReducedProblem) and CompiledRuns.can_run(method):
             state = fresh_state(method, reduced, entered[starts], scale, limit)
             return CompiledRuns(method, reduced, state, 0, tolerance), target
-        last = np.zeros((starts.size, target.size))
-        last[:, -1] = 1.0
         return PlainRuns(method, reduced, method.init(scale, entered[starts]), 0, tolerance, limit, last), target
 
     return begin
 
 
-def _prepare_full(problem: LeastSquares, directions: Matrix, tolerance: float) -> Begin:
-    target = problem.min_norm_solution(iterative=not problem.is_factorised)
+def _prepare_full(problem: LeastSquares | GeneralizedLinear, directions: Matrix, tolerance: float) -> Begin:
+    target: Any = np.nan
+    if isinstance(problem, LeastSquares):
+        target = problem.min_norm_solution(iterative=not problem.is_factorised)
     perp_units = np.array([perp_direction(problem, unit) for unit in directions])
     reference = problem.zero_loss
 
-    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[PlainRuns, Array]:
+    def begin(method: Method, scale: Array, starts: NDArray[np.intp]) -> tuple[PlainRuns, Any]:
         state = method.init(scale, directions[starts])
         limit = divergence_limit(problem.value(scale[:, None] * directions[starts]), reference)
         return PlainRuns(method, problem, state, 0, tolerance, limit, perp_units[starts]), target
@@ -189,7 +190,7 @@ def _prepare_full(problem: LeastSquares, directions: Matrix, tolerance: float) -
     return begin
 
 
-def _pieces(grid: Grid, problem: LeastSquares, dimension: int, workers: int) -> list[Work]:
+def _pieces(grid: Grid, problem: LeastSquares | GeneralizedLinear, dimension: int, workers: int) -> list[Work]:
     """The grid cut into pieces of work, about two a worker and method, and none too large to report progress.
 
     A block holds runs of one scale, which take about as many steps; a piece takes every k-th block, so that the
@@ -239,7 +240,7 @@ def _write(
     out: dict[str, NDArray[Any]],
     where: tuple[int, NDArray[np.intp], NDArray[np.intp]],
     runs: CompiledRuns | PlainRuns,
-    target: Array,
+    target: Any,
     status: NDArray[np.int8],
 ) -> None:
     position = runs.position()

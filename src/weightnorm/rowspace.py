@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._validate import Matrix, Vector
-from .problems import LeastSquares
+from .problems import GeneralizedLinear, LeastSquares
 from .problems.factorisation import EPS
 from .problems.linear import VectorWeights
+from .problems.losses import Loss, total
 
 Array = NDArray[np.float64]
 
@@ -49,12 +50,53 @@ class ReducedProblem(VectorWeights):
         """λmax."""
         return float(self.curvatures.max(initial=0.0))
 
+    def slope(self, x: Vector) -> Vector:
+        """The gradient (rank,) at row-space coordinates x."""
+        return np.asarray(self.curvatures * (x - self.target))
+
+    def at_solution(self, x: Vector, tolerance: float) -> bool:
+        """Whether x is the solution, up to `tolerance` of its own terms."""
+        return bool((np.abs(x - self.target) <= tolerance * (np.abs(x) + np.abs(self.target))).all())
+
     def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """Loss (n,) and gradient (n, rank + 1) at the rows of x."""
         error = x[:, :-1] - self.target
         gradient = np.zeros_like(x)
         gradient[:, :-1] = self.curvatures * error
         return self.floor + 0.5 * np.einsum("ij,ij->i", error, gradient[:, :-1]), gradient
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedModel(VectorWeights):
+    """A generalized linear model in rank + 1 coordinates: predictions z = (U S) x, and nothing in the last coordinate.
+
+    Attributes
+    ----------
+    matrix : (m, rank) array
+        U S.
+    loss : Loss
+    curvature : float or None
+    """
+
+    matrix: Matrix
+    loss: Loss
+    curvature: float | None
+
+    def slope(self, x: Vector) -> Vector:
+        """The gradient (rank,) at row-space coordinates x."""
+        return np.asarray(self.loss.derivative((self.matrix @ x)[None])[0] @ self.matrix)
+
+    def at_solution(self, x: Vector, tolerance: float) -> bool:
+        """Whether the gradient vanishes against its own terms."""
+        terms = np.abs(self.loss.derivative((self.matrix @ x)[None])[0]) @ np.abs(self.matrix)
+        return bool((np.abs(self.slope(x)) <= tolerance * terms).all())
+
+    def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Loss (n,) and gradient (n, rank + 1) at the rows of x."""
+        z = x[:, :-1] @ self.matrix.T
+        gradient = np.zeros_like(x)
+        gradient[:, :-1] = np.asarray(self.loss.derivative(z)) @ self.matrix
+        return total(self.loss, z), gradient
 
 
 @dataclass(frozen=True)
@@ -82,7 +124,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """The reduced coordinates of one least-squares problem.
+    """The reduced coordinates of a problem that depends on A x alone.
 
     Examples
     --------
@@ -98,10 +140,12 @@ class RowSpace:
     True
     """
 
-    problem: LeastSquares
+    problem: LeastSquares | GeneralizedLinear
 
     @cached_property
     def _groups(self) -> tuple[_Group, ...]:
+        if isinstance(self.problem, GeneralizedLinear):
+            return ()  # equal singular values are of no use where the loss is not diagonal
         singular, target = self.problem.factorisation.singular_values, self.problem.target
         groups, start = [], 0
         while start < singular.size:
@@ -115,8 +159,23 @@ class RowSpace:
         return tuple(groups)
 
     @cached_property
-    def reduced(self) -> ReducedProblem:
-        """The diagonal problem that all runs on this problem share."""
+    def reduced(self) -> ReducedProblem | ReducedModel:
+        """The small problem that all runs on this problem share: diagonal for least squares."""
+        return self.model if isinstance(self.problem, GeneralizedLinear) else self.diagonal
+
+    @cached_property
+    def model(self) -> ReducedModel:
+        """The reduced generalized linear model."""
+        assert isinstance(self.problem, GeneralizedLinear)
+        factors = self.problem.factorisation
+        columns = [factors.left.apply(axis) for axis in np.diag(factors.singular_values)]
+        matrix = np.array(columns).reshape(factors.rank, self.problem.shape[0]).T
+        return ReducedModel(np.ascontiguousarray(matrix), self.problem.loss, self.problem.curvature)
+
+    @cached_property
+    def diagonal(self) -> ReducedProblem:
+        """The diagonal problem of least squares."""
+        assert isinstance(self.problem, LeastSquares)
         singular, target = self.problem.factorisation.singular_values, self.problem.target
         curvatures = self._collapse(singular[None] ** 2, keep=True)[0]
         return ReducedProblem(curvatures, self._collapse(target[None])[0], self.problem.floor)

@@ -11,7 +11,7 @@ from .loops.drive import drive, quietly
 from .loops.explain import explain
 from .loops.recording import Recorder
 from .methods.base import Method
-from .problems import LeastSquares, MatrixSensing
+from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 from .result import Interrupted, Result, Status
 
 MAX_STEPS = 1_000_000
@@ -20,7 +20,7 @@ MAX_STEPS = 1_000_000
 @quietly
 def run(
     method: Method,
-    problem: LeastSquares | MatrixSensing,
+    problem: LeastSquares | GeneralizedLinear | MatrixSensing,
     scale: Any = None,
     direction: Any = None,
     *,
@@ -35,7 +35,7 @@ def run(
     Parameters
     ----------
     method : GradientDescent, WeightNorm or RPGD
-    problem : LeastSquares or MatrixSensing
+    problem : LeastSquares, GeneralizedLinear or MatrixSensing
     scale : float
         g0; negative and zero scales are legal unless a step divides by them. For matrix sensing X0 = scale·W0 W0ᵀ/‖W0‖_F²
         for every method; with `blocks="columns"` a number or a vector, D0, and each column of W0 is normalised.

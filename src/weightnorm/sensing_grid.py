@@ -63,7 +63,7 @@ def compute_sensing_grid(
     total, done = out["status"].size, 0
     for batch in _batches(list(methods.values()), g, W, problem, compiled):
         chosen = [list(methods.values())[place[0]] for place in batch]
-        states = [start_state(m, problem, g[p[2]], W[p[1]]) for m, p in zip(chosen, batch, strict=True)]
+        states = [start_state(m, problem, g[p[2]], W[p[1]], f"directions[{p[1]}]") for m, p in zip(chosen, batch, strict=True)]
         runs = _runs(problem, chosen, states, tolerance, workers, compiled)
 
         def report(runs: SensingRuns | PlainRuns = runs, before: int = done) -> bool:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _validate
+from ._pool import available_cores
 from ._validate import Matrix
 from .begin.check import check_method, check_scale
 from .begin.sensing import start_state
 from .loops.drive import quietly
 from .loops.sensing import SensingRuns
-from .methods.base import Method
+from .methods.base import Array, Method
 from .problems import MatrixSensing
 from .problems.matrix_sensing import nuclear_norm
 from .result import Status
@@ -48,7 +49,7 @@ class StepSearch:
     Attributes
     ----------
     found : bool
-        Whether any candidate converged.
+        Whether any candidate converged within max_steps.
     step, norm : float
         The first step size that converged, and the nuclear norm there: what the paper reports. NaN if none did.
     candidates : tuple of Candidate
@@ -67,7 +68,7 @@ class StepSearch:
 
     @property
     def found(self) -> bool:
-        """Whether any candidate converged."""
+        """Whether any candidate converged within max_steps."""
         return bool(self.refined)
 
     @property
@@ -107,7 +108,7 @@ def search_step(
     refinements: int = 4,
     tolerance: float = 1e-6,
     max_steps: int = 40_000,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> StepSearch:
     """Halve the step from `largest` until a run converges, as the paper does, and then go on halving.
 
@@ -130,7 +131,8 @@ def search_step(
     tolerance : float
     max_steps : int
         For a candidate; each halving beyond the first that converged has twice as many.
-    threads : int
+    threads : int, optional
+        All cores by default.
 
     Examples
     --------
@@ -154,14 +156,21 @@ def search_steps(
     refinements: int = 4,
     tolerance: float = 1e-6,
     max_steps: int = 40_000,
-    threads: int = 1,
+    threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[StepSearch]:
     """`search_step` for many (rule, scale, direction) on one problem, all together."""
     first = _validate.real("largest", largest, minimum=0.0, strict=True)
     count = _validate.integer("num_candidates", num_candidates, minimum=1)
+    refinements = _validate.integer("refinements", refinements)
+    if count + refinements > 100:
+        raise ValueError(f"num_candidates and refinements must be at most 100 together, got {count} and {refinements}")
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0, strict=True)
-    steps = [first / 2**k for k in range(count)]
+    max_steps = _validate.integer("max_steps", max_steps, minimum=1)
+    workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
+    if not tasks:
+        return []
+    steps = [first / 2**k for k in range(count + refinements)]  # the last ones only refine
     methods, states = [], []
     for rule, scale, direction in tasks:
         for step in steps:
@@ -173,10 +182,10 @@ def search_steps(
             check_scale(method, problem, state.scale)
             methods.append(method)
             states.append(state)
-    runs = SensingRuns(problem, methods, states, 0, tolerance, threads=threads)
-    contest = _Contest(len(tasks), count, _validate.integer("refinements", refinements), max_steps, tolerance)
+    runs = SensingRuns(problem, methods, states, 0, tolerance, threads=workers)
+    contest = _Contest(runs, len(tasks), count, refinements, max_steps, tolerance)
     while runs.alive.any():
-        runs.advance(SLICE)
+        runs.advance(contest.next_look(runs.clock) - runs.clock)
         runs.retire(contest.judge(runs))
         if progress is not None:
             progress(int((~runs.alive).sum()), runs.alive.size)
@@ -186,34 +195,51 @@ def search_steps(
 class _Contest:
     """Who is still needed: the judge of a search, called every SLICE steps. Arrays are (task, candidate)."""
 
-    def __init__(self, num_tasks: int, count: int, refinements: int, max_steps: int, tolerance: float) -> None:
-        self.shape = (num_tasks, count)
-        self.refinements, self.max_steps, self.tolerance = refinements, max_steps, tolerance
+    def __init__(
+        self, runs: SensingRuns, num_tasks: int, eligible: int, refinements: int, max_steps: int, tolerance: float
+    ) -> None:
+        self.shape = (num_tasks, eligible + refinements)
+        self.eligible, self.refinements, self.max_steps, self.tolerance = eligible, refinements, max_steps, tolerance
         self.best = np.full(self.shape, np.inf)
         self.best_before = np.full(self.shape, np.inf)
         self.hopeless = np.zeros(self.shape, dtype=bool)  # diverged, or will not converge
         self.unneeded = np.zeros(self.shape, dtype=bool)
         self.winner = np.full(num_tasks, -1)
+        ends = [[schedule.settled_from for schedule in method.schedules] for method in runs.methods]
+        self.settled = np.array([np.inf if None in pair else max(pair) for pair in ends]).reshape(self.shape)  # type: ignore[type-var]
+
+    def next_look(self, clock: int) -> int:
+        """The step number of the next judgement: a multiple of SLICE, or where a budget ends."""
+        budgets = [self.max_steps * 2**k for k in range(self.refinements + 1)]
+        return int(min([clock + SLICE - clock % SLICE, *(budget for budget in budgets if budget > clock)]))
 
     def judge(self, runs: SensingRuns) -> NDArray[np.bool_]:
         """Which runs to end now."""
         alive, loss = runs.alive.reshape(self.shape), runs.loss.reshape(self.shape)
         steps = runs.ended_at.reshape(self.shape)
         converged = ~alive & (loss <= self.tolerance)
-        with np.errstate(invalid="ignore"):
-            self.best = np.fmin(self.best, loss)
-            stalled = np.zeros(self.shape, dtype=bool)
-            if runs.clock % PATIENCE == 0:
-                stalled = alive & (loss > HIGH_LOSS) & (loss > self.best) & (self.best > IMPROVEMENT * self.best_before)
-                self.best_before = self.best.copy()
+        stalled = self._stalled(runs.clock, alive, loss)
         self.hopeless |= stalled | (~alive & ~converged & ~self.unneeded)
-        in_time = converged & (steps <= self.max_steps)
+        in_time = converged & (steps <= self.max_steps) & (np.arange(self.shape[1]) < self.eligible)
         failed = self.hopeless | (~in_time & (steps >= self.max_steps))
         # The winner is known when a candidate has converged and all larger ones have failed.
         first = in_time & (np.cumsum(failed, axis=1) - failed == np.arange(self.shape[1]))
         self.winner = np.where((self.winner < 0) & first.any(axis=1), first.argmax(axis=1), self.winner)
         self.unneeded |= alive & ~stalled & self._unneeded(steps)
         return np.asarray(alive & (self.unneeded | stalled)).ravel()
+
+    def _stalled(self, clock: int, alive: NDArray[np.bool_], loss: Array) -> NDArray[np.bool_]:
+        """Which runs go up and down without getting anywhere, judged only while their steps have been constant."""
+        with np.errstate(invalid="ignore"):
+            self.best = np.fmin(self.best, loss)
+            if clock % PATIENCE:
+                return np.zeros(self.shape, dtype=bool)
+            rough = (loss > HIGH_LOSS) & (loss > 1.000001 * self.best) & (self.best > IMPROVEMENT * self.best_before)
+            stalled = alive & rough & (self.settled + PATIENCE <= clock)
+        judged = self.settled <= clock  # a phase before that may have had a loss of its own
+        self.best = np.where(judged, self.best, np.inf)
+        self.best_before = self.best.copy()
+        return np.asarray(stalled)
 
     def _unneeded(self, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         halvings = np.arange(self.shape[1]) - self.winner[:, None]
@@ -241,7 +267,8 @@ class _Contest:
             ]
             chain = row[winner : winner + self.refinements + 1] if winner >= 0 else []
             kept = next((i for i, c in enumerate(chain) if c.status != "converged"), len(chain))
-            answers.append(StepSearch(tuple(row), tuple(chain[:kept])))
+            tried = row[: max(self.eligible, winner + self.refinements + 1)]
+            answers.append(StepSearch(tuple(tried), tuple(chain[:kept])))
         return answers
 
     def _status(self, task: int, k: int, loss: float) -> Status:

@@ -76,6 +76,8 @@ def _unpack(packed, lane, stride, size, width, square):
             place += stride
         square[i * width + i] = packed[place]
         place += stride
+        for k in range(size, width):  # what a run before may have left there
+            square[i * width + k] = 0.0
 
 
 @_jit

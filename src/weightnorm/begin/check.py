@@ -6,7 +6,7 @@ from typing import Any
 
 from .._validate import Vector
 from ..methods.base import Method, bind_steps
-from ..problems import LeastSquares, MatrixSensing
+from ..problems import GeneralizedLinear, LeastSquares, MatrixSensing
 
 
 def check_method(method: Any, problem: Any) -> None:
@@ -15,19 +15,21 @@ def check_method(method: Any, problem: Any) -> None:
         raise TypeError(f"method must be a method with its steps, got the class {method.__name__}; call it with step sizes")
     if not all(hasattr(method, name) for name in ("init", "evaluate", "update", "schedules")):
         raise TypeError(f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}")
-    if not isinstance(problem, LeastSquares | MatrixSensing):
+    if not isinstance(problem, LeastSquares | GeneralizedLinear | MatrixSensing):
         raise TypeError(
-            f"problem must be a LeastSquares or a MatrixSensing, got {type(problem).__name__}; use wn.LeastSquares(A, y)"
+            "problem must be a LeastSquares, a GeneralizedLinear or a MatrixSensing, got "
+            f"{type(problem).__name__}; use wn.LeastSquares(A, y)"
         )
     if getattr(method, "blocks", "all") != "all" and not isinstance(problem, MatrixSensing):
         raise ValueError(
             f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, and "
             f"{type(problem).__name__} has one block; use blocks='all'"
         )
-    bind_steps(method, problem) if isinstance(problem, MatrixSensing) else None
+    if not isinstance(problem, LeastSquares):
+        bind_steps(method, problem)  # refuses a curvature step where there is no largest curvature
 
 
-def check_scale(method: Method, problem: LeastSquares | MatrixSensing, scale: Vector) -> None:
+def check_scale(method: Method, problem: LeastSquares | GeneralizedLinear | MatrixSensing, scale: Vector) -> None:
     """Refuse a start at scale zero where a step divides by it."""
     if scale.all():
         return

@@ -1,4 +1,4 @@
-"""Runs on least squares: from a method and a start to runs in reduced or full coordinates, and from their end to a Result."""
+"""Runs on problems of A x: from a method and a start to runs in reduced or full coordinates, and from their end to a Result."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from ..loops.recording import Recorder
 from ..loops.watch import Watch
 from ..methods.base import Method, State
 from ..methods.weight_norm import WeightNorm
-from ..problems import LeastSquares
+from ..problems import GeneralizedLinear, LeastSquares
 from ..result import Result, Status
-from ..rowspace import Frame, RowSpace
+from ..rowspace import Frame, ReducedProblem, RowSpace
 from .check import check_scale
+
+Linear = LeastSquares | GeneralizedLinear
 
 
 @dataclass(eq=False)
@@ -28,7 +30,7 @@ class LinearRun:
     """A run under way: its runs (one), the axes that lead back from reduced coordinates, and what watches it."""
 
     runs: CompiledRuns | PlainRuns
-    problem: LeastSquares
+    problem: Linear
     frame: Frame | None
     limit: float
     watch: Watch
@@ -57,8 +59,9 @@ class LinearRun:
         perp: float | None = abs(scale * float(position.perp[0]))
         distance: float | None = None
         if self.frame is not None:
-            target = np.append(runs.problem.target, 0.0)
-            distance = float(np.linalg.norm(scale * unit - target))
+            distance = np.nan
+            if isinstance(runs.problem, ReducedProblem):
+                distance = float(np.linalg.norm(scale * unit - np.append(runs.problem.target, 0.0)))
             unit = self.frame.lift(unit)
         weights = scale * unit
         if not np.isfinite(position.perp[0]) and np.isfinite(weights).all():
@@ -95,7 +98,7 @@ class _Start:
 
 def begin(
     method: Method,
-    problem: LeastSquares,
+    problem: Linear,
     scale: Any,
     direction: Any,
     start: Result | None,
@@ -115,7 +118,7 @@ def begin(
     return _begin_full(method, problem, origin, tolerance, recording)
 
 
-def _continuation(method: Method, problem: LeastSquares, start: Result, reduced: bool) -> _Start:
+def _continuation(method: Method, problem: Linear, start: Result, reduced: bool) -> _Start:
     if start.weights.shape != (problem.shape[1],):
         raise ValueError(f"start has {start.weights.size} weights, the problem has {problem.shape[1]} features")
     if not (np.isfinite(start.weights).all() and np.isfinite(start.scale)):
@@ -131,7 +134,7 @@ def _continuation(method: Method, problem: LeastSquares, start: Result, reduced:
     return _Start(start.scale, unit, start.total_steps, start, end if (end.frame is not None) == reduced else None)
 
 
-def _begin_reduced(method: Method, problem: LeastSquares, origin: _Start, tolerance: float) -> LinearRun:
+def _begin_reduced(method: Method, problem: Linear, origin: _Start, tolerance: float) -> LinearRun:
     if origin.same is not None:
         same, frame = origin.same, origin.same.frame
         assert frame is not None
@@ -142,18 +145,21 @@ def _begin_reduced(method: Method, problem: LeastSquares, origin: _Start, tolera
         reduced = space.reduced
         limit = divergence_limit(reduced.value_and_gradient(origin.scale * entered[None])[0], problem.zero_loss)
         rule, scale = _with_norm(method, origin.result), np.array([origin.scale])
-        compiled = CompiledRuns.can_run(method)
-        state = fresh_state(rule, reduced, entered[None], scale, limit) if compiled else rule.init(scale, entered[None])
+        if isinstance(reduced, ReducedProblem) and CompiledRuns.can_run(method):
+            state = fresh_state(rule, reduced, entered[None], scale, limit)
+        else:
+            state = rule.init(scale, entered[None])
     watch = Watch() if origin.same is None else replace(origin.same.watch)
     if isinstance(state, RawState):
+        assert isinstance(reduced, ReducedProblem)
         runs: CompiledRuns | PlainRuns = CompiledRuns(method, reduced, state, origin.clock, tolerance)
-    else:  # a method of the user's own: its rule, in the same coordinates
+    else:  # another loss, or a method of the user's own: the rules in NumPy, in the same coordinates
         last = np.eye(1, state.vector.shape[1], state.vector.shape[1] - 1)
         runs = PlainRuns(method, reduced, state, origin.clock, tolerance, limit, last)
     return LinearRun(runs, problem, frame, float(limit[0]), watch, origin.clock)
 
 
-def _begin_full(method: Method, problem: LeastSquares, origin: _Start, tolerance: float, recording: bool) -> LinearRun:
+def _begin_full(method: Method, problem: Linear, origin: _Start, tolerance: float, recording: bool) -> LinearRun:
     if origin.same is not None:
         state, limit, watch = origin.same.state, np.array([origin.same.limit]), replace(origin.same.watch)
         assert isinstance(state, State)
@@ -172,7 +178,7 @@ def _begin_full(method: Method, problem: LeastSquares, origin: _Start, tolerance
     )
 
 
-def perp_direction(problem: LeastSquares, unit: Vector) -> Vector:
+def perp_direction(problem: Linear, unit: Vector) -> Vector:
     """The unit vector along a direction's part off the row space; zero if it has none."""
     rest = problem.split(unit)[1]
     size = float(np.linalg.norm(rest))
@@ -186,7 +192,9 @@ def _with_norm(method: Method, start: Result | None) -> Method:
     return method
 
 
-def _measure(problem: LeastSquares, weights: Vector) -> tuple[float, float]:
+def _measure(problem: Linear, weights: Vector) -> tuple[float, float]:
     """‖x⊥‖ and ‖x − x*‖ of weights, for a run that did not factorise A."""
+    if isinstance(problem, GeneralizedLinear):
+        return float(np.linalg.norm(problem.split(weights)[1])), np.nan
     best = problem.min_norm_solution(iterative=not problem.is_factorised)
     return float(np.linalg.norm(problem.split(weights)[1])), float(np.linalg.norm(weights - best))

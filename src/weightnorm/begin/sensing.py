@@ -100,17 +100,17 @@ def begin(
     return SensingRun(runs, problem, watch, clock)
 
 
-def start_state(method: Method, problem: MatrixSensing, scale: Any, direction: Any) -> State:
+def start_state(method: Method, problem: MatrixSensing, scale: Any, direction: Any, name: str = "direction") -> State:
     """The state of one run that starts at this scale and direction."""
-    W = _validate.array("direction", direction, ndim=2)
+    W = _validate.array(name, direction, ndim=2)
     if W.shape[0] != problem.shape[1]:
-        raise ValueError(f"direction must have {problem.shape[1]} rows, the size of X, got shape {W.shape}")
+        raise ValueError(f"{name} must have {problem.shape[1]} rows, the size of X, got shape {W.shape}")
     columns = getattr(method, "blocks", "all") == "columns"
     if columns and not W.any(axis=0).all():
         column = int(np.argmin(W.any(axis=0)))
-        raise ValueError(f"direction has a zero column, number {column}: blocks='columns' needs a direction in each")
+        raise ValueError(f"{name} has a zero column, number {column}: blocks='columns' needs a direction in each")
     if not W.any():
-        raise ValueError("direction is zero: a direction needs a nonzero matrix, for instance wn.datasets.sensing_start")
+        raise ValueError(f"{name} is zero: a direction needs a nonzero matrix, for instance wn.datasets.sensing_start")
     if columns and np.ndim(scale) == 1:
         g = _validate.array("scale", scale, ndim=1)[None]
         if g.shape[1] != W.shape[1]:
@@ -154,7 +154,7 @@ def _converted(method: Method, problem: MatrixSensing, start: Result) -> State:
             raise ValueError(
                 f"start has scales of both signs, so its weights are no multiple of a W Wᵀ; {method.name} cannot go on"
             )
-        W, g = W * np.sqrt(np.abs(g)), np.asarray(sign * np.abs(g).sum())
+        W, g = W * np.sqrt(np.abs(g)) if g.any() else W, np.asarray(sign * np.abs(g).sum())
     elif columns and not has_columns:
         lengths = np.linalg.norm(W, axis=0)
         g = g * lengths**2
@@ -171,5 +171,8 @@ def _converted(method: Method, problem: MatrixSensing, start: Result) -> State:
 
 def _measure(problem: MatrixSensing, X: Matrix, over: str) -> tuple[float, float]:
     """‖X⊥‖_F, and the distance to the solution of smallest nuclear norm."""
-    best = problem.min_nuclear_norm(over).matrix
+    if over == "psd" and np.trace(X) < 0:  # a negative scale: the mirror image of the problem
+        best = -MatrixSensing(problem.sensors, -problem.y).min_nuclear_norm(over).matrix
+    else:
+        best = problem.min_nuclear_norm(over).matrix
     return float(problem.unseen_norm(X[None])[0]), float(np.linalg.norm(X - best))

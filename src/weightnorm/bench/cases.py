@@ -109,8 +109,8 @@ def figure_1_sweep(num_starts: int, repeats: int, log: Log, *, numpy_only: bool 
 
 def _jax_reduced(name: str, problem: wn.LeastSquares, W: Any, g: Any) -> Callable[[], object]:
     space = RowSpace(problem)
-    singular = np.sqrt(space.reduced.curvatures)
-    solver = peers.jax_reduced_solver(name, singular, space.reduced.target, STEP, TOLERANCE)
+    singular = np.sqrt(space.diagonal.curvatures)
+    solver = peers.jax_reduced_solver(name, singular, space.diagonal.target, STEP, TOLERANCE)
     entered = space.enter(W / np.linalg.norm(W, axis=1, keepdims=True))
     return lambda: solver(entered, g)
 

@@ -186,7 +186,7 @@ def figure_5_left(settings: Settings) -> Result:
             "figure-5-range",
             "WN and rPGD end close to the minimum nuclear norm for a broader range of starts than GD",
             f"{searched.size}; starts (of {searched.alphas.size}) with a mean norm within {CLOSE:.0%} of the certified minimum "
-            f"at the first step that converges: {_listed(counts)}",
+            f"at the first step that converges: {_listed(counts)}; {_unfound(searched)} searches found no step",
             min(counts["wn"], counts["rpgd"]) > counts["gd"],
         ),
         Finding(
@@ -232,8 +232,8 @@ def figure_5_refined(settings: Settings) -> Result:
     shared = {name: panel[name] for name in ("alpha", "psd_minimum", "psd_norm", "symmetric_minimum", "truth")}
     below = searched.alphas[None, :] ** 2 < searched.references["psd"][:, None]
     off = {phase: np.abs(searched.refined[(phase, "rpgd")] / searched.references["psd"][:, None] - 1) for phase in PHASES}
-    near = max(float(np.nanmax(values[below])) for values in off.values())
-    beyond = max(float(np.nanmax(values[~below], initial=0.0)) for values in off.values())
+    near = float(np.max([values[below].max() for values in off.values()]))  # NaN if one of them did not converge
+    beyond = float(np.max([values[~below].max(initial=0.0) for values in off.values()]))
     moved = {n: float(np.nanmax(np.abs(searched.refined["equal", n] / searched.first["equal", n] - 1))) for n in ("gd", "wn")}
     finding = Finding(
         "figure-5-refined",
@@ -255,6 +255,11 @@ def _over_seeds(summary: Callable[..., Any], values: Array) -> Any:
 
 
 LABELS = {"gd": "GD", "wn": "WN", "rpgd": "rPGD", "wn_diag": "WN-Diag", "rpgd_diag": "rPGD-Diag"}
+
+
+def _unfound(searched: Searched) -> str:
+    missing = sum(int(np.isnan(values).sum()) for values in searched.step.values())
+    return f"{missing} of {sum(values.size for values in searched.step.values())}"
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -11,7 +11,7 @@ from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Array, Method, bind_steps
 from ..rowspace import ReducedProblem
 from ..schedules import Schedule
-from .runs import Position, Records, multiples, records, stopping_loss
+from .runs import Position, Records, multiples, records, settled, stopping_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,10 @@ class CompiledRuns:
     def schedules(self) -> tuple[Schedule, Schedule]:
         """The method's."""
         return self.method.schedules
+
+    def settled_since(self, step: int) -> NDArray[np.bool_]:
+        """Whether the runs have had constant steps since that step, for good."""
+        return np.full(self.alive.size, settled(self.schedules, step))
 
     def gradient_vanishes(self) -> NDArray[np.bool_]:
         """Where the gradient in the method's own coordinates is zero to rounding."""

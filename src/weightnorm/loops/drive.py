@@ -46,7 +46,7 @@ def drive(
         longest = min(longest, ASKED)
     if watching and runs.has_zero_scale:  # only a run at scale zero can be stuck from the start
         _retire(runs, gradient_vanishes(runs) & ~runs.position().scale.reshape(runs.alive.size, -1).any(axis=1), status)
-    if recorder is not None and not runs.alive[0] and runs.clock % recorder.every == 0:
+    if recorder is not None and (max_steps == 0 or not runs.alive[0]) and runs.clock % recorder.every == 0:
         recorder.add(_start_record(runs))
     while runs.alive.any() and runs.clock < end and not cancelled():
         look = watch.next_look(runs.clock)

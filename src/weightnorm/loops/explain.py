@@ -38,7 +38,11 @@ def explain(
 
 def _explain_standstill(runs: Runs, floor: float | None, loss: float, unknown: bool, reference: float, tolerance: float) -> str:
     method = runs.method
-    if method.has_scale and not np.any(runs.position().scale[0]):
+    position = runs.position()
+    own = runs.problem.standstill(position.unit, position.scale)
+    if own:
+        return f"{own}; the loss stays {loss:.6g}"
+    if method.has_scale and not np.any(position.scale[0]):
         return f"a point of S = {{g = 0, yᵀAw = 0}}: no step leaves it, and the loss stays {loss:.6g}"
     if floor is not None:
         return f"the floor of an unreachable y: the loss cannot go below {floor:.6g}, above tolerance {tolerance:g}"

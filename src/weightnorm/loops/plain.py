@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..methods.base import Array, Evaluation, Method, State, bind_steps, block_norm, expand
 from ..schedules import Schedule
-from .runs import Position, Records, gather, multiples, stopping_loss
+from .runs import Position, Records, gather, multiples, settled, stopping_loss
 
 
 class PlainRuns:
@@ -68,7 +68,8 @@ class PlainRuns:
     @property
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now."""
-        return self.method.has_scale and not self.state.scale.all()
+        stuck = self.state.scale if self.method.has_scale else self.state.vector.reshape(len(self.state.scale), -1).any(axis=1)
+        return not stuck.all()
 
     @property
     def size(self) -> int:
@@ -94,7 +95,7 @@ class PlainRuns:
                 self._update(evaluation, vector_values[i], scale_values[i])
         if not every:
             return None
-        return gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows)
+        return gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows) if rows else None
 
     def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
         state = self.state
@@ -118,6 +119,10 @@ class PlainRuns:
         if not self.method.has_scale:
             return Position(unit, self.problem.scale_of(norm), np.ones_like(norm), perp)
         return Position(unit, state.scale, norm, perp)
+
+    def settled_since(self, step: int) -> NDArray[np.bool_]:
+        """Whether the runs have had constant steps since that step, for good."""
+        return np.full(self.alive.size, settled(self.schedules, step))
 
     def gradient_vanishes(self) -> NDArray[np.bool_]:
         """Where the gradient in the method's own coordinates is zero to rounding."""

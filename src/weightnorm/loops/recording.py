@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..result import History
-from .runs import Records
+from .runs import Records, join
 
 MAX_RECORDS = 2**21
 
@@ -51,8 +51,7 @@ class Recorder:
         )
 
     def _joined(self) -> Records:
-        pieces = self._pieces or [Records(np.empty(0, np.int64), *np.empty((6, 0)))]
-        return Records(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in _RECORD_FIELDS))
+        return join(self._pieces) or Records(np.empty(0, np.int64), *np.empty((6, 0)))
 
 
 _RECORD_FIELDS = ("step", "loss", "scale", "direction_norm", "perp_norm", "weights_norm", "direction_perp_norm")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,6 +78,9 @@ class Runs(Protocol):
     def ended_at(self) -> NDArray[np.int64]:
         """The step number each run is at, or ended at."""
 
+    def settled_since(self, step: int) -> NDArray[np.bool_]:
+        """Which runs have had constant steps since that step, for good."""
+
     @property
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now: only there can a start be stuck."""
@@ -109,10 +112,21 @@ def multiples(every: int, first: int, last: int) -> NDArray[np.int64]:
     return np.arange(-(-first // every) * every, last + 1, every, dtype=np.int64)
 
 
-def gather(problem: Any, step: NDArray[np.int64], rows: list[tuple[Array, Position]]) -> Records | None:
-    """The records of the first run from its losses and positions; None if there are none."""
-    if not rows:
+def settled(schedules: Sequence[Schedule], since: int) -> bool:
+    """Whether schedules have kept their values since that step and will keep them: a frozen phase may thaw."""
+    ends = [schedule.settled_from for schedule in schedules]
+    return all(end is not None and end <= since for end in ends)
+
+
+def join(pieces: Sequence[Records]) -> Records | None:
+    """Records one after the other; None if there are none."""
+    if not pieces:
         return None
+    return Records(*(np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Records)))
+
+
+def gather(problem: Any, step: NDArray[np.int64], rows: list[tuple[Array, Position]]) -> Records:
+    """The records of the first run from its losses and positions."""
     positions = [position for _, position in rows]
     columns = [np.array([getattr(p, name)[0] for p in positions]) for name in ("scale", "direction_norm", "unit", "perp")]
     return records(problem, step, np.concatenate([loss for loss, _ in rows]), *columns)

@@ -13,7 +13,9 @@ from ..methods.base import Array, Method, State, bind_steps
 from ..problems import MatrixSensing
 from ..schedules import Schedule
 from .drive import divergence_limit
-from .runs import Position, Records, gather, stopping_loss
+from .runs import Position, Records, gather, join, settled, stopping_loss
+
+RECORDS_AT_ONCE = 256  # whole factors kept before they become a few numbers each
 
 
 class SensingRuns:
@@ -52,7 +54,8 @@ class SensingRuns:
         codes = {GradientDescent: kernels.GRADIENT_DESCENT, WeightNorm: kernels.WEIGHT_NORM, RPGD: kernels.RPGD}
         self._kind = np.array([codes[type(method)] for method in methods])
         self._columns = np.array([state.scale.ndim == 2 for state in states])
-        self._steps = [bind_steps(method, problem) for method in methods]
+        bound = {id(method): bind_steps(method, problem) for method in methods}
+        self._steps = [bound[id(method)] for method in methods]
         powers = [[p for step in steps for p in (step.scale_power, step.norm_power)] for steps in self._steps]
         self._powers = np.array(powers, dtype=np.float64).ravel()
         self._sensors = problem.tiled(kernels.ROWS, kernels.CHUNK)
@@ -90,6 +93,10 @@ class SensingRuns:
         """Those of all methods."""
         return [schedule for method in self.methods for schedule in method.schedules]
 
+    def settled_since(self, step: int) -> NDArray[np.bool_]:
+        """Which runs have had constant steps since that step, for good."""
+        return np.array([settled(method.schedules, step) for method in self.methods])
+
     @property
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now, or zero weights."""
@@ -107,16 +114,20 @@ class SensingRuns:
             return None
         rows: list[tuple[Array, Position]] = []
         steps: list[int] = []
+        pieces: list[Records] = []
         end = self.clock + count
         self._advance(0)
         while True:
             if self.clock % every == 0:
                 steps.append(self.clock)
                 rows.append((self.loss[:1].copy(), self.position(first_only=True)))
-            if self.clock >= end or not self.alive[0]:
-                break
+            last = self.clock >= end or not self.alive[0]
+            if rows and (last or len(rows) == RECORDS_AT_ONCE):
+                pieces.append(gather(self.problem, np.array(steps, dtype=np.int64), rows))
+                rows, steps = [], []
+            if last:
+                return join(pieces)
             self._advance(min(every - self.clock % every, end - self.clock))
-        return gather(self.problem, np.array(steps, dtype=np.int64), rows)
 
     def _advance(self, count: int) -> None:
         going = np.flatnonzero(self.alive)
@@ -162,13 +173,12 @@ class SensingRuns:
     def _values(self, order: NDArray[np.intp], first: int, count: int) -> Array:
         """The values of both steps of each run, (2, count + 1, len(order)); the last is not used."""
         values = np.zeros((2, count + 1, order.size))
-        known: dict[tuple[Schedule, float], Array] = {}
+        known: dict[int, Array] = {}
         for i, run in enumerate(order):
             for which, step in enumerate(self._steps[run]):
-                key = (step.schedule, step.factor)
-                if key not in known:
-                    known[key] = step.values(first, count)
-                values[which, :count, i] = known[key]
+                if id(step) not in known:
+                    known[id(step)] = step.values(first, count)
+                values[which, :count, i] = known[id(step)]
         return values
 
     def position(self, first_only: bool = False) -> Position:

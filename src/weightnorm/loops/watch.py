@@ -36,8 +36,8 @@ class Watch:
         """Which runs stand still: their gradient vanishes, or nothing has moved since the last look nor in the last step."""
         now = runs.position()
         still = gradient_vanishes(runs)
-        if self.last is not None and self.before is not None and _settled(runs, self.last_clock):
-            back = _same(self.last, now)
+        if self.last is not None and self.before is not None:
+            back = _same(self.last, now) & runs.settled_since(self.last_clock)
             rests = back & _same(self.before, now)
             self.cycling = bool(back[0] and not rests[0])
             still |= rests
@@ -49,12 +49,6 @@ def gradient_vanishes(runs: Runs) -> NDArray[np.bool_]:
     """Where the gradient in the method's own coordinates is zero to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
         return runs.gradient_vanishes()
-
-
-def _settled(runs: Runs, since: int) -> bool:
-    """Whether both schedules have kept their values since that step and will keep them: a frozen phase may thaw."""
-    ends = [schedule.settled_from for schedule in runs.schedules]
-    return all(end is not None and end <= since for end in ends)
 
 
 def _same(last: Position, now: Position) -> NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 """What is minimised."""
 
+from .generalized_linear import GeneralizedLinear
 from .least_squares import LeastSquares
 from .matrix_sensing import MatrixSensing
 from .nuclear_norm import MinimumNuclearNorm, NotCertified
 
-__all__ = ["LeastSquares", "MatrixSensing", "MinimumNuclearNorm", "NotCertified"]
+__all__ = ["GeneralizedLinear", "LeastSquares", "MatrixSensing", "MinimumNuclearNorm", "NotCertified"]

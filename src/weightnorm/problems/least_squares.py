@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
-from .factorisation import EPS, Factorisation, factorise
-from .linear import VectorWeights
+from .factorisation import EPS
+from .linear import LinearModel, as_matrix
 
 
-class LeastSquares(VectorWeights):
+class LeastSquares(LinearModel):
     """Least squares with loss ½‖Ax − y‖², for any shape and rank of A.
 
     Parameters
@@ -38,7 +38,7 @@ class LeastSquares(VectorWeights):
     """
 
     def __init__(self, A: Any, y: Any, *, solution: Any = None) -> None:
-        self.A = _as_matrix(A)
+        self.A = as_matrix(A)
         self.y: Vector = _validate.array("y", y, ndim=1)
         self.shape: tuple[int, int] = (int(self.A.shape[0]), int(self.A.shape[1]))
         if self.y.size != self.shape[0]:
@@ -67,16 +67,6 @@ class LeastSquares(VectorWeights):
         return 0.5 * np.einsum("...i,...i->...", residual, residual), gradient
 
     @cached_property
-    def factorisation(self) -> Factorisation:
-        """A = U S Vᵀ, computed at first use and kept."""
-        return factorise(self.A)
-
-    @property
-    def is_factorised(self) -> bool:
-        """Whether the factorisation has been computed."""
-        return "factorisation" in self.__dict__
-
-    @cached_property
     def target(self) -> Vector:
         """The minimum-norm solution in row-space coordinates, Uᵀy / S."""
         factors = self.factorisation
@@ -101,19 +91,10 @@ class LeastSquares(VectorWeights):
         """½‖y‖², the loss at zero weights."""
         return 0.5 * float(self.y @ self.y)
 
-    @cached_property
+    @property
     def curvature(self) -> float:
-        """λmax(AᵀA), the largest curvature; by Lanczos where A has not been factorised."""
-        if self.is_factorised:
-            singular = self.factorisation.singular_values
-            return float(singular[0] ** 2) if singular.size else 0.0
-        from scipy.sparse.linalg import ArpackError, svds
-
-        try:
-            singular = svds(self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0))
-        except (ArpackError, ValueError):  # a zero A, or one too small for Lanczos
-            singular = factorise(self.A).singular_values
-        return float(singular[0] ** 2) if singular.size else 0.0
+        """λmax(AᵀA), the largest curvature."""
+        return self.largest_eigenvalue
 
     def min_norm_solution(self, *, iterative: bool = False) -> Vector:
         """The least-squares solution of smallest norm, x*.
@@ -126,45 +107,3 @@ class LeastSquares(VectorWeights):
         if self._iterative_solution is None:
             self._iterative_solution = self._lsqr(self.y)
         return self._iterative_solution.copy()
-
-    def split(self, x: Vector) -> tuple[Vector, Vector]:
-        """x as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
-        if self.is_factorised:
-            z, rest = self.factorisation.split(x)
-            return self.factorisation.lift(z), rest
-        inside = self._lsqr(self.A @ x)
-        inside += self._lsqr(self.A @ (x - inside))
-        return inside, x - inside
-
-    def _lsqr(self, right_side: Vector) -> Vector:
-        from scipy.sparse.linalg import lsqr
-
-        limit = 20 * max(self.shape)
-        answer = lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)
-        ran_out = answer[1] == 7
-        return np.full(self.shape[1], np.nan) if ran_out else np.asarray(answer[0])
-
-
-def _as_matrix(A: Any) -> Any:
-    """A as a float64 ndarray, sparse array or LinearOperator, checked."""
-    if hasattr(A, "tocsr"):
-        _validate.require_real_dtype("A", A.dtype)
-        A = A.tocsr().astype(np.float64)
-        _validate.require_finite("A", A.data)
-    elif hasattr(A, "rmatvec"):
-        _validate.require_real_dtype("A", np.dtype(A.dtype or np.float64))
-        _require_adjoint(A)
-    else:
-        A = _validate.array("A", A, ndim=2)
-    if A.ndim != 2 or 0 in A.shape:
-        raise ValueError(f"A must be a matrix (m, d) with at least one row and one column, got shape {A.shape}")
-    return A
-
-
-def _require_adjoint(A: Any) -> None:
-    try:
-        column = np.asarray(A.rmatvec(np.zeros(A.shape[0])))
-    except NotImplementedError:
-        raise ValueError("A is a LinearOperator without rmatvec, and gradients need Aᵀ; give it one") from None
-    if column.shape != (A.shape[1],):
-        raise ValueError(f"A.rmatvec must return shape ({A.shape[1]},), got {column.shape}; A.shape is {A.shape}")

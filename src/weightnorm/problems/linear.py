@@ -1,11 +1,16 @@
-"""What problems whose weights are a vector x = g·w share."""
+"""What problems whose weights are a vector x = g·w share, and those that depend on A x alone."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .. import _validate
+from .._validate import Vector
+from .factorisation import Factorisation, factorise
 
 Array = NDArray[np.float64]
 
@@ -32,6 +37,10 @@ class VectorWeights:
         """‖x⊥‖, ‖x‖ and ‖w⊥‖, from the signed length `perp` of the unit direction's part off the row space."""
         return np.abs(scale * perp), np.abs(scale), np.abs(perp)
 
+    def standstill(self, unit: Array, scale: Array) -> str:
+        """Why the first run stands still, where the problem knows better than the loop."""
+        return ""
+
     def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
         """Where the gradient in a method's own coordinates is zero to rounding.
 
@@ -47,3 +56,76 @@ class VectorWeights:
             return np.asarray(flat)
         along = np.abs(np.einsum("ij,ij->i", unit, gradient))
         return np.asarray(flat | ((scale == 0.0) & (along <= FLAT * size)))
+
+
+class LinearModel(VectorWeights):
+    """A problem whose loss depends on x through A x alone: the row space of A is all that training sees."""
+
+    A: Any
+    shape: tuple[int, int]
+
+    @cached_property
+    def factorisation(self) -> Factorisation:
+        """A = U S Vᵀ, computed at first use and kept."""
+        return factorise(self.A)
+
+    @property
+    def is_factorised(self) -> bool:
+        """Whether the factorisation has been computed."""
+        return "factorisation" in self.__dict__
+
+    @cached_property
+    def largest_eigenvalue(self) -> float:
+        """λmax(AᵀA); by Lanczos where A has not been factorised."""
+        if self.is_factorised:
+            singular = self.factorisation.singular_values
+            return float(singular[0] ** 2) if singular.size else 0.0
+        from scipy.sparse.linalg import ArpackError, svds
+
+        try:
+            singular = svds(self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0))
+        except (ArpackError, ValueError):  # a zero A, or one too small for Lanczos
+            singular = factorise(self.A).singular_values
+        return float(singular[0] ** 2) if singular.size else 0.0
+
+    def split(self, x: Vector) -> tuple[Vector, Vector]:
+        """x as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
+        if self.is_factorised:
+            z, rest = self.factorisation.split(x)
+            return self.factorisation.lift(z), rest
+        inside = self._lsqr(self.A @ x)
+        inside += self._lsqr(self.A @ (x - inside))
+        return inside, x - inside
+
+    def _lsqr(self, right_side: Vector) -> Vector:
+        from scipy.sparse.linalg import lsqr
+
+        limit = 20 * max(self.shape)
+        answer = lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)
+        ran_out = answer[1] == 7
+        return np.full(self.shape[1], np.nan) if ran_out else np.asarray(answer[0])
+
+
+def as_matrix(A: Any) -> Any:
+    """A as a float64 ndarray, sparse array or LinearOperator, checked."""
+    if hasattr(A, "tocsr"):
+        _validate.require_real_dtype("A", A.dtype)
+        A = A.tocsr().astype(np.float64)
+        _validate.require_finite("A", A.data)
+    elif hasattr(A, "rmatvec"):
+        _validate.require_real_dtype("A", np.dtype(A.dtype or np.float64))
+        _require_adjoint(A)
+    else:
+        A = _validate.array("A", A, ndim=2)
+    if A.ndim != 2 or 0 in A.shape:
+        raise ValueError(f"A must be a matrix (m, d) with at least one row and one column, got shape {A.shape}")
+    return A
+
+
+def _require_adjoint(A: Any) -> None:
+    try:
+        column = np.asarray(A.rmatvec(np.zeros(A.shape[0])))
+    except NotImplementedError:
+        raise ValueError("A is a LinearOperator without rmatvec, and gradients need Aᵀ; give it one") from None
+    if column.shape != (A.shape[1],):
+        raise ValueError(f"A.rmatvec must return shape ({A.shape[1]},), got {column.shape}; A.shape is {A.shape}")

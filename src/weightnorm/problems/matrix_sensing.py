@@ -75,8 +75,8 @@ class MatrixSensing:
 
     def recovery_error(self, X: Any) -> Any:
         """‖X − ground truth‖_F / ‖ground truth‖_F."""
-        if self.ground_truth is None:
-            raise ValueError("this problem has no ground_truth; give MatrixSensing(sensors, y, ground_truth=…)")
+        if self.ground_truth is None or not self.ground_truth.any():
+            raise ValueError("this problem has no ground_truth, or a zero one; give MatrixSensing(sensors, y, ground_truth=…)")
         gap = self._matrix("X", np.asarray(X, dtype=np.float64)) - self.ground_truth
         return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(self.ground_truth)
 
@@ -213,6 +213,18 @@ class MatrixSensing:
             slope = np.abs((unit * turned).sum(axis=(1, 2)))[:, None] if scale.ndim == 1 else slope
             still &= (slope <= FLAT * size[:, None]).all(axis=1)
         return np.asarray(((size <= FLAT * terms) | still) & np.isfinite(terms))
+
+    def standstill(self, unit: Array, scale: Array) -> str:
+        """Why the first run stands still: zero weights, a saddle, or y out of reach; empty where M is not the reason."""
+        if not np.any(scale[0]) or not unit[0].any():
+            return "X = 0, and no step leaves it"
+        _, M, terms = self._at(self.weights(unit[:1], scale[:1]))
+        size = float(np.linalg.norm(M))
+        if size <= FLAT * float(terms[0]):
+            return "the floor of an unreachable y: the gradient M vanishes"
+        if np.linalg.norm(M[0] @ unit[0]) <= 1e-6 * size:
+            return "M W = 0 although M is not: a saddle, or the floor of a y that no such X reaches; try another direction"
+        return ""
 
     def _at(self, X: Array) -> tuple[Array, Array, Array]:
         """Loss, the symmetric gradient M, and the size of the terms whose sum M is."""

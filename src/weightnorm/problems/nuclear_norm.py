@@ -11,6 +11,7 @@ from the numbers it is given and nothing else.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from .._validate import Matrix, Vector
 
-FIT = 1e-7  # how well the matrix must fit y, and be positive semidefinite, relatively
+FIT = 1e-8  # how well the matrix must fit y, and how far from positive semidefinite it may be, relatively
 GAP = 1e-6  # how near the two bounds must be, relatively
 SOLVERS = ("CLARABEL", "SCS")  # the accurate one first, the scalable one after it
 
@@ -37,6 +38,7 @@ class MinimumNuclearNorm:
     value : float
         The nuclear norm of `matrix`, the certified upper bound.
     matrix : (d, d) array
+        It fits y to 1e-8, and over positive semidefinite matrices its lowest eigenvalue is at least −1e-8 of `value`.
     status : str
         "certified", after the check that stands on our own arithmetic.
     gap : float
@@ -46,7 +48,7 @@ class MinimumNuclearNorm:
     dual : (m,) array
         That λ.
     residual : float
-        The largest |⟨A_i, matrix⟩ − y_i|, relative to the largest |y_i|.
+        The largest |⟨A_i, matrix⟩ − y_i|, relative to the largest |y_i|, for sensors brought to norm 1.
     over : str
         Over which matrices it is the minimum.
     solver : str
@@ -70,59 +72,77 @@ def certify(
     sensors: NDArray[np.float64], y: Vector, over: str, matrix: Matrix, dual: Vector, solver: str = "given"
 ) -> MinimumNuclearNorm:
     """Check that a matrix has the smallest nuclear norm, by a λ that proves it; NotCertified if it does not."""
-    S = sensors if over == "all" else 0.5 * (sensors + sensors.swapaxes(1, 2))
     if not (np.isfinite(matrix).all() and np.isfinite(dual).all()):
         raise NotCertified(f"the solver {solver} gave numbers that are not finite; rescale the problem")
+    S, right, sizes = _normalised(sensors, y, over)
     X = matrix if over == "all" else 0.5 * (matrix + matrix.T)
     rows = S.reshape(len(y), -1)
-    size = float(np.abs(y).max(initial=0.0)) or 1.0
-    X = X + np.linalg.lstsq(rows, y - rows @ X.ravel(), rcond=None)[0].reshape(X.shape)  # the nearest that fits y
-    residual = float(np.abs(rows @ X.ravel() - y).max()) / size
+    largest = float(np.abs(right).max(initial=0.0)) or 1.0
+    X = X + np.linalg.lstsq(rows, right - rows @ X.ravel(), rcond=None)[0].reshape(X.shape)  # the nearest that fits y
+    residual = float(np.abs(rows @ X.ravel() - right).max()) / largest
     if residual > FIT:
         raise NotCertified(f"no matrix near the answer of {solver} fits y: off by {residual:.2g}, relatively; is y reachable?")
     value = float(np.linalg.svd(X, compute_uv=False).sum())
     if over == "psd":
         lowest = float(np.linalg.eigvalsh(X)[0])
-        if lowest < -FIT * max(value, 1e-300):
+        if lowest < -FIT * value:
             raise NotCertified(f"the matrix of {solver} that fits y is not positive semidefinite: eigenvalue {lowest:.3g}")
-    combined = np.tensordot(dual, S, axes=1)
+    scaled = dual * sizes  # λ of the sensors brought to norm 1
+    combined = np.tensordot(scaled, S, axes=1)
     reach = float(np.linalg.eigvalsh(combined)[-1]) if over == "psd" else float(np.linalg.norm(combined, 2))
-    dual = dual / max(1.0, reach)
-    lower = float(y @ dual)
+    scaled = scaled / max(1.0, reach)
+    lower = float(right @ scaled)
     gap = value - lower
-    if not abs(gap) <= GAP * max(value, 1e-300):
+    if not abs(gap) <= GAP * value:
         raise NotCertified(
             f"the answer of {solver} is not proved to be the minimum over {over} matrices: the nuclear norm is between "
             f"{lower:.8g} and {value:.8g}"
         )
-    return MinimumNuclearNorm(value, X, "certified", gap, lower, dual, residual, over, solver)
+    return MinimumNuclearNorm(value, X, "certified", gap, lower, scaled / sizes, residual, over, solver)
+
+
+def _normalised(sensors: NDArray[np.float64], y: Vector, over: str) -> tuple[NDArray[np.float64], Vector, Vector]:
+    """Sensors of norm 1 (their symmetric parts unless over all), y to match, and the norms."""
+    S = sensors if over == "all" else 0.5 * sensors + 0.5 * sensors.swapaxes(1, 2)
+    peak = np.abs(S).max(axis=(1, 2))
+    sizes = np.where(peak > 0, peak, 1.0)
+    sizes = sizes * np.sqrt((np.square(S / sizes[:, None, None])).sum(axis=(1, 2)) + (peak == 0))
+    blind = (peak == 0) & (y != 0)
+    if blind.any():
+        raise NotCertified(f"sensor {int(np.argmax(blind))} sees nothing of such a matrix, but its y is not zero")
+    return S / sizes[:, None, None], y / sizes, sizes
 
 
 def solve(sensors: NDArray[np.float64], y: Vector, over: str) -> MinimumNuclearNorm:
     """The certified minimum, by the first solver whose answer passes."""
     d = sensors.shape[1]
+    S, right, sizes = _normalised(sensors, y, over)
     if not y.any():
         return certify(sensors, y, over, np.zeros((d, d)), np.zeros(len(y)), "nothing: y is zero")
-    size = float(np.abs(y).max())
+    size = float(np.abs(right).max())
     failures = []
     for solver in SOLVERS:
         try:
-            matrix, dual = _ask(sensors, y / size, over, solver)
-            return certify(sensors, y, over, size * matrix, dual, solver)
+            matrix, dual = _ask(S, right / size, over, solver)
+            return certify(sensors, y, over, size * matrix, dual / sizes, solver)
+        except Infeasible as error:
+            raise NotCertified(str(error)) from None
         except NotCertified as error:
             failures.append(str(error))
     raise NotCertified("; ".join(failures))
 
 
-def _ask(sensors: NDArray[np.float64], y: Vector, over: str, solver: str) -> tuple[Matrix, Vector]:
+class Infeasible(NotCertified):
+    """A solver proved that no matrix fits y."""
+
+
+def _ask(S: NDArray[np.float64], y: Vector, over: str, solver: str) -> tuple[Matrix, Vector]:
     """What a solver answers: the matrix, and λ with the sign that makes yᵀλ positive."""
     try:
-        import cvxpy  # its types are incomplete
+        import cvxpy
     except ImportError:
         raise ImportError("min_nuclear_norm needs cvxpy; install weightnorm[all]") from None
-    m, d = len(y), sensors.shape[1]
-    S = sensors if over == "all" else 0.5 * (sensors + sensors.swapaxes(1, 2))
-    rows = S.reshape(m, -1)
+    m, d = len(y), S.shape[1]
     if over == "psd":
         X = cvxpy.Variable((d, d), PSD=True)
         objective, matrix = cvxpy.trace(X), X
@@ -132,12 +152,16 @@ def _ask(sensors: NDArray[np.float64], y: Vector, over: str, solver: str) -> tup
     else:
         X = cvxpy.Variable((d, d))
         objective, matrix = cvxpy.normNuc(X), X
-    fits: Any = rows @ cvxpy.vec(matrix, order="C") == y
+    fits: Any = S.reshape(m, -1) @ cvxpy.vec(matrix, order="C") == y
     problem = cvxpy.Problem(cvxpy.Minimize(objective), [fits])
     try:
-        problem.solve(solver=solver)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "may be inaccurate": we look for ourselves
+            problem.solve(solver=solver)
     except cvxpy.SolverError as error:
         raise NotCertified(f"{solver} gave up: {error}") from None
+    if problem.status == "infeasible":
+        raise Infeasible(f"{solver} found no {over} matrix that fits y: {problem.status}")
     if matrix.value is None or fits.dual_value is None:
         raise NotCertified(f"{solver} found no {over} matrix that fits y: {problem.status}")
     dual = np.asarray(fits.dual_value, dtype=np.float64).ravel()

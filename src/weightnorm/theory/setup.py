@@ -75,7 +75,7 @@ def set_up(problem: Any, scale: Any, direction: Any) -> Setup:
     unit = _validate.direction("direction", direction, problem.shape[1])
     space = RowSpace(problem)
     start, frame = space.start(unit)
-    reduced = space.reduced
+    reduced = space.diagonal
     return Setup(g0, float(start[-1]), start[:-1], reduced.curvatures, reduced.target, frame)
 
 
