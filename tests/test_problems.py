@@ -98,10 +98,10 @@ def test_dense_factorisation_holds_one_copy_of_the_data():
 
 
 def test_the_factorisation_is_computed_once(monkeypatch):
-    from weightnorm.problems import least_squares
+    from weightnorm.problems import linear
 
     calls = []
-    monkeypatch.setattr(least_squares, "factorise", lambda A: calls.append(1) or factorise(A))
+    monkeypatch.setattr(linear, "factorise", lambda A: calls.append(1) or factorise(A))
     problem = wn.datasets.make_regression(seed=0)
     w0 = wn.datasets.random_direction(50, 0)
     for method in (wn.GradientDescent(0.1), wn.RPGD(0.1, 0.1)):

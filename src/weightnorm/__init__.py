@@ -24,6 +24,8 @@ from .step_search import StepSearch, search_step
 if TYPE_CHECKING:
     from . import theory as theory
     from .certificate import verify as verify
+    from .estimators import WeightNormClassifier as WeightNormClassifier
+    from .estimators import WeightNormRegressor as WeightNormRegressor
     from .flows import Trajectory as Trajectory
     from .flows import flow as flow
     from .flows import gradient_flow as gradient_flow
@@ -36,6 +38,8 @@ _LAZY = {
     "gradient_flow": "flows:gradient_flow",
     "Trajectory": "flows:Trajectory",
     "verify": "certificate:verify",
+    "WeightNormRegressor": "estimators:WeightNormRegressor",
+    "WeightNormClassifier": "estimators:WeightNormClassifier",
 }
 
 __all__ = [
@@ -52,6 +56,8 @@ __all__ = [
     "StepSearch",
     "Trajectory",
     "WeightNorm",
+    "WeightNormClassifier",
+    "WeightNormRegressor",
     "__version__",
     "datasets",
     "flow",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ._validate import Matrix, Vector
 from .problems import GeneralizedLinear, LeastSquares
-from .problems.factorisation import EPS
+from .problems.factorisation import EPS, Explicit
 from .problems.linear import VectorWeights
 from .problems.losses import Loss, total
 
@@ -168,8 +168,11 @@ class RowSpace:
         """The reduced generalized linear model."""
         assert isinstance(self.problem, GeneralizedLinear)
         factors = self.problem.factorisation
-        columns = [factors.left.apply(axis) for axis in np.diag(factors.singular_values)]
-        matrix = np.array(columns).reshape(factors.rank, self.problem.shape[0]).T
+        m, rank = self.problem.shape[0], factors.rank
+        if isinstance(factors.left, Explicit):
+            matrix = factors.left.columns * factors.singular_values
+        else:  # a tall A: U S = A V, and V is small
+            matrix = np.array([self.problem.A @ factors.lift(axis) for axis in np.eye(rank)]).reshape(rank, m).T
         return ReducedModel(np.ascontiguousarray(matrix), self.problem.loss, self.problem.curvature)
 
     @cached_property

@@ -267,7 +267,7 @@ class _Contest:
             ]
             chain = row[winner : winner + self.refinements + 1] if winner >= 0 else []
             kept = next((i for i, c in enumerate(chain) if c.status != "converged"), len(chain))
-            tried = row[: max(self.eligible, winner + self.refinements + 1)]
+            tried = row[: max(self.eligible, winner + self.refinements + 1 if winner >= 0 else 0)]
             answers.append(StepSearch(tuple(tried), tuple(chain[:kept])))
         return answers
 

@@ -1,7 +1,7 @@
 """The thin singular value decomposition A = U S Vᵀ that every reduced run stands on.
 
-Dense A: Householder QR of the long side, then the SVD of the small triangular factor. For a wide A the reflectors are kept
-as they are, and V is applied, never formed: the memory is one copy of A. Sparse A and operators: a sequential TSQR over
+Dense A: Householder QR of the long side, then the SVD of the small triangular factor. The reflectors are kept as they are,
+and the long factor is applied, never formed: the memory is one copy of A. Sparse A and operators: a sequential TSQR over
 blocks of the long side that keeps only R; the long factor is then applied as Aᵀ U S⁻¹ (or A V S⁻¹ for a tall A), so that no
 dense copy of A ever exists.
 """
@@ -139,11 +139,14 @@ def _on_rows(function: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([function(row) for row in rows])
 
 
-def factorise(A: Any) -> Factorisation:
-    """Factorise a dense array, a scipy.sparse matrix or a LinearOperator."""
+def factorise(A: Any, *, overwrite: bool = False) -> Factorisation:
+    """Factorise a dense array, a scipy.sparse matrix or a LinearOperator.
+
+    With `overwrite` a dense A whose long axis is contiguous gives its memory to the factors.
+    """
     if isinstance(A, np.ndarray):
         _require_squares(A)
-        factors = _factorise_wide(A) if A.shape[0] <= A.shape[1] else _factorise_tall(A)
+        factors = _factorise_wide(A, overwrite) if A.shape[0] <= A.shape[1] else _factorise_tall(A, overwrite)
     else:
         if hasattr(A, "data"):
             _require_squares(A.data)
@@ -167,20 +170,26 @@ def _small_svd(square: Matrix, shape: tuple[int, int]) -> tuple[Matrix, Vector, 
     return left[:, :rank], singular[:rank], right[:rank]
 
 
-def _factorise_wide(A: Matrix) -> Factorisation:
-    from scipy.linalg import lapack
-
-    workspace = int(lapack.dgeqrf_lwork(*A.T.shape)[0])
-    reflectors, tau, _, info = lapack.dgeqrf(A.T, lwork=workspace)  # the one copy of A
-    _require_success("dgeqrf", info)
+def _factorise_wide(A: Matrix, overwrite: bool) -> Factorisation:
+    reflectors, tau = _reflectors(A.T, overwrite)
     left, singular, right = _small_svd(np.triu(reflectors[: A.shape[0]]).T, A.shape)
     return Factorisation(singular, Explicit(left), Householder(reflectors, tau, right), 8 * EPS)
 
 
-def _factorise_tall(A: Matrix) -> Factorisation:
-    Q, R = np.linalg.qr(A)
-    left, singular, right = _small_svd(R, A.shape)
-    return Factorisation(singular, Explicit(Q @ left), Explicit(right.T), 8 * EPS)
+def _factorise_tall(A: Matrix, overwrite: bool) -> Factorisation:
+    reflectors, tau = _reflectors(A, overwrite)
+    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[1]]), A.shape)
+    return Factorisation(singular, Householder(reflectors, tau, left.T), Explicit(right.T), 8 * EPS)
+
+
+def _reflectors(tall: Matrix, overwrite: bool) -> tuple[Matrix, Vector]:
+    """The Householder QR of a tall matrix, in its memory or in a copy of it: the one copy of A."""
+    from scipy.linalg import lapack
+
+    workspace = int(lapack.dgeqrf_lwork(*tall.shape)[0])
+    reflectors, tau, _, info = lapack.dgeqrf(tall, lwork=workspace, overwrite_a=overwrite)
+    _require_success("dgeqrf", info)
+    return reflectors, tau
 
 
 def _factorise_blocks(A: Any) -> Factorisation:

@@ -69,6 +69,19 @@ class LinearModel(VectorWeights):
         """A = U S Vᵀ, computed at first use and kept."""
         return factorise(self.A)
 
+    def factorise_in_place(self) -> None:
+        """Factorise in the memory of a dense A, which is lost: A becomes the operator U S Vᵀ."""
+        from scipy.sparse.linalg import LinearOperator
+
+        factors = self.__dict__["factorisation"] = factorise(self.A, overwrite=True)
+        if isinstance(self.A, np.ndarray):
+            self.A = LinearOperator(
+                self.shape,
+                matvec=lambda x: factors.left.apply(factors.singular_values * factors.coordinates(np.ravel(x))),
+                rmatvec=lambda r: factors.lift(factors.singular_values * factors.left.transposed(np.ravel(r))),
+                dtype=np.float64,
+            )
+
     @property
     def is_factorised(self) -> bool:
         """Whether the factorisation has been computed."""

@@ -1,0 +1,198 @@
+"""WeightNormClassifier: logistic and softmax regression with a scale for each class."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import _validate
+from ..problems import GeneralizedLinear
+from ..problems.logits import Logits
+from ..rowspace import RowSpace
+from .data import centre, require_squares, start_direction
+from .training import Trained, train
+
+METHODS = ("rpgd", "wn", "gd")
+
+
+class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Logistic regression by weight normalization: two classes with one scale, more with one scale a class.
+
+    Where the classes can be separated training drives the weights towards the maximum margin, and the part of the start that
+    the data cannot see vanishes like exp(−g²/2c); gradient descent keeps it.
+
+    Parameters
+    ----------
+    method : {"rpgd", "wn", "gd"}
+    scale : float
+        g0 of every class.
+    direction : (n_features,) or (n_classes, n_features) array, optional
+        w0, the second form for more than two classes; random if not given.
+    coef_init : array of the same shape, optional
+        A warm start, instead of scale and direction.
+    ratio : float
+        The scale's rate over the direction's in the weights' natural unit: c = ratio·n_samples/‖X‖_F² (X centred), so that it
+        means the same in any units of X.
+    direction_step, scale_step : float, Schedule or callable, optional
+        By default chosen anew every 50 steps, as large as is stable, with γ = c·η. `direction_step` is the step of gradient
+        descent too.
+    fit_intercept : bool
+        The intercept is trained as the weight of one more, constant feature, as large as the others are on average.
+    tol : float
+        Training stops when the loss falls by less than this share of itself in 50 steps, or below this share of its value
+        at zero weights.
+    max_iter : int
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    coef_ : (1, n_features) or (n_classes, n_features) array
+    intercept_ : (1,) or (n_classes,) array
+    n_iter_ : int
+    status_ : str
+    scale_ : (1,) or (n_classes,) array
+        g of every class at the end.
+    perp_norm_ : float
+        The norm of the part of all weights that the data cannot see.
+    min_norm_distance_ : float
+        The distance to the smallest weights with the same training predictions: without their unseen part. The same number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm import WeightNormClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((30, 200))
+    >>> y = np.where(X[:, 0] > 0, "up", "down")
+    >>> model = WeightNormClassifier(random_state=0).fit(X, y)
+    >>> model.score(X, y), model.perp_norm_ < 0.01
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        method: str = "rpgd",
+        *,
+        scale: float = 0.0,
+        direction: Any = None,
+        coef_init: Any = None,
+        ratio: float = 1.0,
+        direction_step: Any = None,
+        scale_step: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 2_000,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.scale = scale
+        self.direction = direction
+        self.coef_init = coef_init
+        self.ratio = ratio
+        self.direction_step = direction_step
+        self.scale_step = scale_step
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> WeightNormClassifier:
+        """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least two classes."""
+        method = _validate.choice("method", self.method, METHODS)
+        ratio = _validate.real("ratio", self.ratio, minimum=0.0, strict=True)
+        tol = _validate.real("tol", self.tol, minimum=0.0)
+        max_iter = _validate.integer("max_iter", self.max_iter, minimum=1)
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
+        require_squares(X)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two")
+        one_hot = (labels[:, None] == np.arange(self.classes_.size)).astype(np.float64)
+        targets = one_hot[:, 1:] if self.classes_.size == 2 else one_hot
+        intercept = bool(self.fit_intercept)
+        constant = _typical_size(X, intercept) if intercept else None
+        centred = centre(X, intercept, constant)
+        problem = GeneralizedLinear(centred.A, np.zeros(len(labels)), "squared")  # for its factorisation
+        matrix = RowSpace(problem).model.matrix
+        scale, directions = self._start(X.shape[1], targets.shape[1])
+        lifted = np.concatenate([directions, np.zeros((1, directions.shape[1]))]) if intercept else directions
+        z, rest = problem.factorisation.split(lifted.T)
+        size = np.linalg.norm(rest, axis=1)
+        coordinates = np.column_stack([z, size]).T
+        natural = float((matrix**2).sum()) / len(labels) or 1.0
+        trained = train(
+            Logits(matrix, targets), method, scale, coordinates, ratio / natural, tol, max_iter,
+            self.direction_step, self.scale_step,
+        )  # fmt: skip
+        if trained.status != "converged":
+            warnings.warn(f"{method} did not converge: {trained.message}", ConvergenceWarning, stacklevel=2)
+        units = rest / np.where(size > 0, size, 1.0)[:, None]
+        weights = problem.factorisation.lift(np.ascontiguousarray(trained.weights[:-1].T))
+        self._keep(weights + trained.weights[-1][:, None] * units, trained, centred.means, constant)
+        return self
+
+    def _keep(self, weights: Any, trained: Trained, means: Any, constant: float | None) -> None:
+        self.coef_ = np.ascontiguousarray(weights[:, : means.size])
+        self.intercept_ = np.zeros(len(weights)) if constant is None else constant * weights[:, -1] - self.coef_ @ means
+        self.n_iter_, self.status_, self.scale_ = max(1, trained.num_steps), trained.status, trained.scale
+        self.perp_norm_ = self.min_norm_distance_ = float(np.linalg.norm(trained.weights[-1]))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The logits: (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64, reset=False)
+        logits = np.asarray(X @ self.coef_.T + self.intercept_)
+        return logits[:, 0] if self.classes_.size == 2 else logits
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every class."""
+        logits = self.decision_function(X)
+        if self.classes_.size == 2:
+            return np.column_stack([expit(-logits), expit(logits)])
+        return np.asarray(softmax(logits, axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class."""
+        logits = self.decision_function(X)
+        which = (logits > 0).astype(np.intp) if self.classes_.size == 2 else logits.argmax(axis=1)
+        return np.asarray(self.classes_[which])
+
+    def _start(self, num_features: int, num_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The scales (K,) and unit directions (n_features, K) of the start."""
+        generator = check_random_state(self.random_state)
+        shape = (num_features,) if num_columns == 1 else (num_columns, num_features)
+        if self.coef_init is not None and self.direction is not None:
+            raise ValueError("give either coef_init or direction, not both")
+        name, given = ("direction", self.direction) if self.coef_init is None else ("coef_init", self.coef_init)
+        rows = np.atleast_2d(start_direction(name, given, shape, generator))
+        size = np.linalg.norm(rows, axis=1)
+        if name == "direction" and (size == 0).any():
+            raise ValueError("direction has a zero row: every class needs a nonzero direction")
+        scale = size if name == "coef_init" else np.full(num_columns, _validate.squarable("scale", self.scale))
+        rows = np.where((size > 0)[:, None], rows, generator.standard_normal(rows.shape))
+        return scale, (rows / np.linalg.norm(rows, axis=1)[:, None]).T
+
+
+def _typical_size(X: Any, centred: bool) -> float:
+    """The root mean square of the entries of X about their column means; 1 where that is zero."""
+    squares = X.multiply(X).mean(axis=0) if hasattr(X, "multiply") else np.einsum("ij,ij->j", X, X) / X.shape[0]
+    means = np.asarray(X.mean(axis=0)).ravel()
+    variance = float(np.mean(np.maximum(np.asarray(squares).ravel() - means**2, 0.0)))
+    return float(np.sqrt(variance)) if np.isfinite(variance) and variance > 0 else 1.0

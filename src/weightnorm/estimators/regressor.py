@@ -1,0 +1,177 @@
+"""WeightNormRegressor: linear regression in scale × direction coordinates."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import _validate
+from ..methods import RPGD, GradientDescent, WeightNorm
+from ..methods.base import Method
+from ..problems import LeastSquares
+from ..run import run
+from ..theory import flow_limit
+from .data import centre, require_squares, start_direction
+
+METHODS = ("limit", "rpgd", "wn", "gd")
+
+
+class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear regression by weight normalization, from any start: an interpolating fit near minimum norm.
+
+    With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖ they end near those of smallest norm,
+    even from a start far from zero. `method="limit"` goes to where training with small steps would end, by one
+    factorisation and no iteration; the others make the steps.
+
+    Parameters
+    ----------
+    method : {"limit", "rpgd", "wn", "gd"}
+        The exact limit of the WN flow, projected gradient descent with a scale, weight normalization, gradient descent.
+    scale : float
+        g0, the norm of the coefficients at the start.
+    direction : (n_features,) array, optional
+        w0; random if not given.
+    coef_init : (n_features,) array, optional
+        A warm start: coefficients to begin at, instead of scale and direction.
+    ratio : float
+        The scale's rate over the direction's, in units of ‖x*‖²: c = ratio·‖x*‖², so that it means the same in any units of
+        X and y. The smaller it is, the closer the end is to minimum norm: from a zero scale at e^(−1/(2·ratio)).
+    direction_step, scale_step : float, Schedule or callable, optional
+        The steps of w and g, for those who want to choose them (`ratio` is then theirs). By default half of what is
+        stable, with γ = c·η. `direction_step` is the step of gradient descent too.
+    fit_intercept : bool
+    tol : float
+        Training stops when the loss is within this share of what it can fall, from zero weights to its least value.
+    max_iter : int
+    random_state : int, RandomState or None
+        For the direction.
+
+    Attributes
+    ----------
+    coef_ : (n_features,) array
+    intercept_ : float
+    n_iter_ : int
+        Steps made, at least 1; 1 for the limit, which makes none.
+    status_ : str
+        "converged", or why training stopped; "limit" for the limit.
+    scale_ : float
+        g at the end.
+    perp_norm_ : float
+        The norm of the part of the coefficients that the data cannot see.
+    min_norm_distance_ : float
+        The distance to the coefficients of smallest norm that fit as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm import WeightNormRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((20, 100))
+    >>> y = X[:, 0] + 1.0
+    >>> model = WeightNormRegressor(random_state=0).fit(X, y)
+    >>> bool(np.allclose(model.predict(X), y)), bool(model.min_norm_distance_ < 0.01)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        method: str = "limit",
+        *,
+        scale: float = 0.0,
+        direction: Any = None,
+        coef_init: Any = None,
+        ratio: float = 0.1,
+        direction_step: Any = None,
+        scale_step: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.scale = scale
+        self.direction = direction
+        self.coef_init = coef_init
+        self.ratio = ratio
+        self.direction_step = direction_step
+        self.scale_step = scale_step
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> WeightNormRegressor:
+        """Fit to samples X (n_samples, n_features), dense or sparse, and targets y."""
+        method = _validate.choice("method", self.method, METHODS)
+        ratio = _validate.real("ratio", self.ratio, minimum=0.0, strict=True)
+        tol = _validate.real("tol", self.tol, minimum=0.0)
+        max_iter = _validate.integer("max_iter", self.max_iter, minimum=1)
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64, y_numeric=True)
+        require_squares(X)
+        y = np.asarray(y, dtype=np.float64)
+        offset = float(y.mean()) if self.fit_intercept else 0.0
+        scale, direction = self._start(X.shape[1])
+        centred = centre(X, bool(self.fit_intercept))
+        problem = LeastSquares(centred.A, y - offset)
+        problem.factorise_in_place()
+        gstar = float(np.linalg.norm(problem.target))
+        if gstar == 0.0 and method != "gd":  # nothing to fit: the limit of c = ratio·‖x*‖² → 0
+            self._keep(np.zeros(X.shape[1]), 0.0, 0.0, 0.0, 1, "limit" if method == "limit" else "converged")
+        elif method == "limit":
+            limit = flow_limit(problem, scale, direction, ratio * gstar**2)
+            self._keep(limit.weights, limit.scale, limit.perp_norm, limit.distance, 1, "limit")
+        else:
+            reach = max(problem.zero_loss - problem.floor, 0.0)
+            tolerance = max(problem.floor + tol * reach, float(np.finfo(np.float64).tiny))
+            rule = self._rule(method, problem, ratio * gstar**2, max(gstar, abs(scale)))
+            result = run(rule, problem, scale, direction, tolerance=tolerance, max_steps=max_iter)
+            if result.status != "converged":
+                warnings.warn(f"{rule.name} did not converge: {result.message}", ConvergenceWarning, stacklevel=2)
+            steps = max(1, result.num_steps)
+            self._keep(result.weights, result.scale, result.perp_norm, result.distance, steps, result.status.value)
+        self.intercept_ = offset - float(centred.means @ self.coef_)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The fitted values at samples X."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def _start(self, num_features: int) -> tuple[float, NDArray[np.float64]]:
+        generator = check_random_state(self.random_state)
+        if self.coef_init is None:
+            direction = start_direction("direction", self.direction, (num_features,), generator)
+            return _validate.squarable("scale", self.scale), direction
+        if self.direction is not None:
+            raise ValueError("give either coef_init or direction, not both")
+        start = start_direction("coef_init", self.coef_init, (num_features,), generator)
+        size = float(np.linalg.norm(start))
+        return size, start if size > 0 else generator.standard_normal(num_features)
+
+    def _rule(self, method: str, problem: LeastSquares, c: float, largest_scale: float) -> Method:
+        curvature = problem.curvature or 1.0  # a zero X leaves nothing to be stable about
+        if method == "gd":
+            return GradientDescent(1.0 / curvature if self.direction_step is None else self.direction_step)
+        eta = 0.5 / (curvature * max(largest_scale**2, c))
+        direction_step = eta if self.direction_step is None else self.direction_step
+        scale_step = c * eta if self.scale_step is None else self.scale_step
+        return RPGD(direction_step, scale_step) if method == "rpgd" else WeightNorm(direction_step, scale_step)
+
+    def _keep(self, coef: Any, scale: float, perp: float, distance: float, steps: int, status: str) -> None:
+        self.coef_, self.scale_ = np.asarray(coef), float(scale)
+        self.perp_norm_, self.min_norm_distance_ = float(perp), float(distance)
+        self.n_iter_, self.status_ = steps, status

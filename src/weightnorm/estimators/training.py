@@ -1,0 +1,91 @@
+"""Training a classifier: the one loop, with steps that follow the scale at a fixed ratio."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..loops.drive import divergence_limit, drive, quietly
+from ..loops.plain import PlainRuns
+from ..loops.watch import Watch
+from ..methods import RPGD, GradientDescent, WeightNorm
+from ..methods.base import Method, State
+from ..problems.logits import Logits
+from ..result import Status
+
+Array = NDArray[np.float64]
+SLICE = 50  # steps after which progress is judged and the steps are chosen anew
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Where training ended: weights (rank + 1, K) in reduced coordinates, scales (K,)."""
+
+    weights: Array
+    scale: Array
+    num_steps: int
+    status: str
+    message: str
+
+
+@quietly
+def train(
+    problem: Logits,
+    kind: str,
+    scale: Array,
+    directions: Array,
+    c: float,
+    tol: float,
+    max_iter: int,
+    direction_step: Any,
+    scale_step: Any,
+) -> Trained:
+    """Train from x_k = scale_k·direction_k until the loss hardly falls any more."""
+    norms = np.linalg.norm(directions, axis=0)
+    unit = (directions / np.where(norms > 0, norms, 1.0))[None]
+    curvature = problem.smoothness * float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
+    chosen = direction_step is not None or scale_step is not None
+    state: State | None = None
+    done, loss, status = 0, np.inf, Status.MAX_STEPS
+    low = max(tol * problem.zero_loss, float(np.finfo(np.float64).tiny))
+    while done < max_iter:
+        largest = float(np.abs(scale).max()) if state is None else float(np.abs(_scales(kind, state)).max())
+        rule = _rule(kind, curvature, c, largest, direction_step, scale_step)
+        if state is None:
+            state = rule.init(scale[None].copy(), unit)
+            start = rule.evaluate(problem, state).loss
+        runs = PlainRuns(rule, problem, state, done if chosen else 0, low, divergence_limit(start, problem.zero_loss))
+        before = float(runs.loss[0])
+        code = drive(runs, low, min(SLICE, max_iter - done), Watch())[0]
+        done += int(runs.ended_at[0]) - (done if chosen else 0)
+        state, loss, status = runs.state, float(runs.loss[0]), list(Status)[int(code)]
+        if status is not Status.MAX_STEPS or not np.isfinite(loss):
+            break
+        if before - loss <= tol * before:
+            status = Status.CONVERGED
+            break
+    assert state is not None
+    final = _scales(kind, state)
+    weights = state.vector[0] if kind == "gd" else final * state.vector[0] / np.linalg.norm(state.vector[0], axis=0)
+    if status is Status.STATIONARY:  # the gradient vanishes: as good as it gets
+        status = Status.CONVERGED
+    if not np.isfinite(weights).all():
+        raise ValueError(f"training diverged after {done} steps; use smaller direction_step and scale_step")
+    return Trained(weights, final, done, status.value, f"made {done} steps; the loss is {loss:.6g}")
+
+
+def _scales(kind: str, state: State) -> Array:
+    """The scale of every class (K,)."""
+    return np.asarray(np.linalg.norm(state.vector[0], axis=0) if kind == "gd" else state.scale[0])
+
+
+def _rule(kind: str, curvature: float, c: float, largest: float, direction_step: Any, scale_step: Any) -> Method:
+    curvature = curvature or 1.0
+    if kind == "gd":
+        return GradientDescent(1.0 / curvature if direction_step is None else direction_step)
+    eta = 0.5 / (curvature * max(largest**2, c))
+    steps = (eta if direction_step is None else direction_step, c * eta if scale_step is None else scale_step)
+    return RPGD(*steps, blocks="columns") if kind == "rpgd" else WeightNorm(*steps, blocks="columns")

@@ -1,0 +1,245 @@
+"""The scikit-learn estimators: their contract, their limits, and what they do with hostile data."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.linalg
+import scipy.sparse
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import weightnorm as wn
+from weightnorm.problems.logits import Logits
+
+ESTIMATORS = [
+    wn.WeightNormRegressor(),
+    wn.WeightNormRegressor("rpgd"),
+    wn.WeightNormRegressor("wn"),
+    wn.WeightNormRegressor("gd"),
+    wn.WeightNormClassifier(),
+    wn.WeightNormClassifier("wn", max_iter=500),
+    wn.WeightNormClassifier("gd", max_iter=500),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def problem(seed=0, n=8, d=30, noise=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * rng.uniform(0.5, 2.0, d) + rng.standard_normal(d)
+    y = X @ rng.standard_normal(d) + 3.0 + noise * rng.standard_normal(n)
+    return X, y, rng.standard_normal(d)
+
+
+def centred(X, y):
+    return wn.LeastSquares(X - X.mean(axis=0), y - y.mean())
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_the_limit_is_where_the_flow_ends(seed):
+    X, y, w0 = problem(seed, n=5 + seed % 4, d=12 + seed % 20)
+    scale, ratio = float(np.random.default_rng(seed).choice([0.0, 0.5, 3.0, -2.0])), float(10.0 ** (seed % 3 - 1))
+    model = wn.WeightNormRegressor(scale=scale, direction=w0, ratio=ratio).fit(X, y)
+    least_squares = centred(X, y)
+    c = ratio * np.linalg.norm(least_squares.min_norm_solution()) ** 2
+    trajectory = wn.flow(least_squares, scale, w0, c, tolerance=1e-20)
+    size = np.linalg.norm(model.coef_)
+    assert np.linalg.norm(trajectory.final_weights - model.coef_) <= 1e-6 * size
+    assert model.perp_norm_ == pytest.approx(trajectory.perp_norm[-1], abs=1e-6 * size)
+    assert model.min_norm_distance_ == pytest.approx(
+        np.linalg.norm(model.coef_ - least_squares.min_norm_solution()), abs=1e-8 * size
+    )
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-8 * np.abs(y).max())
+
+
+@pytest.mark.parametrize("method", ["wn", "rpgd"])
+def test_runs_tend_to_the_limit_at_first_order(method):
+    X, y, w0 = problem(1)
+    limit = wn.WeightNormRegressor(scale=0.5, direction=w0, ratio=1.0).fit(X, y)
+    gstar = np.linalg.norm(centred(X, y).min_norm_solution())
+    steps = 2.0 ** -np.arange(15, 20)
+    errors = []
+    for eta in steps:
+        model = wn.WeightNormRegressor(
+            method, scale=0.5, direction=w0, direction_step=eta, scale_step=gstar**2 * eta, tol=1e-20, max_iter=10**8
+        ).fit(X, y)
+        errors.append(np.linalg.norm(model.coef_ - limit.coef_))
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_minimum_norm_from_near_zero_with_a_small_ratio_or_from_the_row_space(intercept):
+    X, y, w0 = problem(2)
+    A, b = (X - X.mean(axis=0), y - y.mean()) if intercept else (X, y)
+    best = scipy.linalg.lstsq(A, b)[0]
+    size = np.linalg.norm(best)
+    near = wn.WeightNormRegressor(scale=1e-6, direction=w0, ratio=0.01, fit_intercept=intercept).fit(X, y)
+    inside = wn.WeightNormRegressor(
+        scale=3.0, direction=A.T @ np.ones(len(y)) if not intercept else A[0], ratio=5.0, fit_intercept=intercept
+    ).fit(X, y)
+    for model in (near, inside):
+        assert np.linalg.norm(model.coef_ - best) <= 1e-8 * size
+        assert model.min_norm_distance_ <= 1e-8 * size
+    far = wn.WeightNormRegressor(scale=0.0, direction=w0, ratio=5.0, fit_intercept=intercept).fit(X, y)
+    assert far.min_norm_distance_ > 0.1 * size  # a zero scale alone is not enough
+
+
+def test_tall_data_has_one_answer():
+    X, y, w0 = problem(3, n=60, d=7, noise=1.0)
+    best = scipy.linalg.lstsq(np.column_stack([X, np.ones(60)]), y)[0]
+    for method in ("limit", "rpgd", "wn", "gd"):
+        model = wn.WeightNormRegressor(method, scale=2.0, direction=w0, tol=1e-14, max_iter=10**7).fit(X, y)
+        np.testing.assert_allclose(np.append(model.coef_, model.intercept_), best, rtol=1e-4)
+        assert model.status_ in ("limit", "converged")
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_ratio_means_the_same_in_any_units(unit):
+    X, y, w0 = problem(4)
+    base = wn.WeightNormRegressor(scale=0.0, direction=w0, ratio=0.5).fit(X, y)
+    other = wn.WeightNormRegressor(scale=0.0, direction=w0, ratio=0.5).fit(X, unit * y)
+    np.testing.assert_allclose(other.coef_, unit * base.coef_, rtol=1e-8)
+    turned = wn.WeightNormRegressor(scale=0.0, direction=w0, ratio=0.5).fit(unit * X, y)
+    np.testing.assert_allclose(unit * turned.coef_, base.coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["limit", "rpgd", "gd"])
+@pytest.mark.parametrize("shape", [(8, 30), (40, 6)])
+def test_sparse_and_pandas_equal_dense(method, shape):
+    X, y, _ = problem(5, *shape)
+    X[np.abs(X) < 1.0] = 0.0
+    options = {"scale": 0.3, "random_state": 0, "tol": 1e-10, "max_iter": 10**6}
+    dense = wn.WeightNormRegressor(method, **options).fit(X, y)
+    for other in (
+        scipy.sparse.csr_array(X),
+        scipy.sparse.csc_matrix(X),
+        pd.DataFrame(X, columns=[f"x{i}" for i in range(shape[1])]),
+    ):
+        model = wn.WeightNormRegressor(method, **options).fit(other, y)
+        np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-7)
+        np.testing.assert_allclose(model.predict(other), dense.predict(X), atol=1e-6)
+
+
+def test_warm_start_pipeline_grid_search_and_pickle():
+    X, y, w0 = problem(6, n=30, d=60)
+    warm = wn.WeightNormRegressor("gd", coef_init=w0, fit_intercept=False, tol=1e-14).fit(X, y)
+    rest = w0 - np.linalg.pinv(X) @ (X @ w0)
+    np.testing.assert_allclose(warm.coef_ - np.linalg.pinv(X) @ y, rest, atol=1e-5)  # gradient descent keeps its start
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), wn.WeightNormRegressor(random_state=0)),
+        {"weightnormregressor__ratio": [0.05, 1.0], "weightnormregressor__scale": [0.0, 10.0]},
+        cv=3,
+    ).fit(X, y)
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+    data = pd.DataFrame(X).rename(columns=str)
+    assert list(wn.WeightNormRegressor().fit(data, y).feature_names_in_) == list(data.columns)
+
+
+def test_classifier_two_and_more_classes():
+    X, y = load_iris(return_X_y=True)
+    for labels, shape in ((y, (3, 4)), (np.array(["a", "b"])[(y == 2).astype(int)], (1, 4))):
+        for method in ("rpgd", "wn", "gd"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model = wn.WeightNormClassifier(method, random_state=0).fit(X, labels)
+            assert model.coef_.shape == shape
+            assert model.scale_.shape == (shape[0],)
+            assert model.score(X, labels) > 0.93
+            probabilities = model.predict_proba(X)
+            np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+            np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_classifier_forgets_what_the_data_cannot_see():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 80))
+    for y in (rng.integers(0, 2, 20), np.arange(20) % 3):
+        kept = wn.WeightNormClassifier("gd", scale=0.2, random_state=0).fit(X, y)
+        forgot = wn.WeightNormClassifier("rpgd", scale=0.2, random_state=0, max_iter=5000).fit(X, y)
+        assert kept.perp_norm_ > 0.15
+        assert forgot.perp_norm_ < 0.1 * kept.perp_norm_
+        assert forgot.score(X, y) == kept.score(X, y) == 1.0
+        sparse = wn.WeightNormClassifier("rpgd", scale=0.2, random_state=0, max_iter=5000).fit(scipy.sparse.csr_array(X), y)
+        np.testing.assert_allclose(sparse.coef_, forgot.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [1, 4])
+def test_logits_against_finite_differences(classes):
+    rng = np.random.default_rng(0)
+    targets = np.eye(4)[rng.integers(0, 4, 9)] if classes == 4 else rng.integers(0, 2, (9, 1)).astype(float)
+    model = Logits(rng.standard_normal((9, 5)), targets)
+    x = rng.standard_normal((1, 6, classes))
+    gradient = model.value_and_gradient(x)[1]
+    for index in np.ndindex(x.shape):
+        e = np.zeros_like(x)
+        e[index] = 1e-6
+        numeric = (model.value_and_gradient(x + e)[0] - model.value_and_gradient(x - e)[0]) / 2e-6
+        assert gradient[index] == pytest.approx(float(numeric[0]), abs=1e-7)
+    assert np.isfinite(model.value_and_gradient(1e300 * x)[0]).all()
+    logits = model.matrix @ x[0, :-1]
+    direct = (
+        -np.sum(np.log(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))[targets > 0])
+        if classes == 4
+        else np.sum(np.log1p(np.exp(np.where(targets > 0, -logits, logits))))
+    )
+    assert model.value_and_gradient(x)[0][0] == pytest.approx(direct)
+
+
+def test_hostile_data():
+    X, y, _ = problem(7)
+    flat = wn.WeightNormRegressor(scale=5.0).fit(X, np.full(8, 2.5))
+    assert not flat.coef_.any()
+    assert flat.intercept_ == 2.5
+    constant = wn.WeightNormRegressor().fit(np.ones((5, 3)), np.arange(5.0))
+    np.testing.assert_allclose(constant.predict(np.ones((2, 3))), 2.0)
+    with pytest.raises(ValueError, match="largest entry of 1e\\+308"):
+        wn.WeightNormRegressor().fit(np.full((3, 4), 1e308), np.ones(3))
+    with pytest.raises(ValueError, match="one class only"):
+        wn.WeightNormClassifier().fit(X, np.ones(8))
+    with pytest.raises(ValueError, match="largest entry of 1e\\+308"):
+        wn.WeightNormClassifier().fit(np.full((3, 4), 1e308), [0, 1, 0])
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        wn.WeightNormRegressor("rpgd", max_iter=2).fit(X, y)
+    with pytest.raises(ValueError, match="diverged"):
+        wn.WeightNormClassifier("gd", direction_step=1e308, max_iter=200).fit(1e3 * X, np.arange(8) % 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "newton"}, r"method must be one of 'limit', 'rpgd', 'wn', 'gd', got 'newton'"),
+        ({"ratio": 0.0}, r"ratio must be greater than 0"),
+        ({"tol": -1.0}, r"tol must be at least 0"),
+        ({"max_iter": 0}, r"max_iter must be at least 1"),
+        ({"direction": [1.0, 2.0]}, r"direction must have shape \(30,\)"),
+        ({"coef_init": np.full(30, np.nan)}, r"coef_init must have shape \(30,\) and finite entries"),
+        ({"coef_init": np.ones(30), "direction": np.ones(30)}, r"either coef_init or direction, not both"),
+        ({"direction": np.zeros(30)}, r"direction is zero"),
+        ({"scale": 1e200}, r"scale must be at most 1e140"),
+    ],
+)
+def test_bad_parameters_are_named(options, message):
+    X, y, _ = problem()
+    with pytest.raises(ValueError, match=message):
+        wn.WeightNormRegressor(**options).fit(X, y)
+
+
+def test_importing_weightnorm_does_not_load_scikit_learn():
+    import subprocess
+    import sys
+
+    code = "import sys, weightnorm; sys.exit('sklearn' in sys.modules or 'cvxpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
