@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from .bench import bench
+from .fit import fit
 from .reproduce import reproduce
 from .sweep import sweep
 from .verify import verify
@@ -38,11 +39,13 @@ def _options(
 
     Start here:
 
-    - `weightnorm reproduce` — the paper's figures and a report, in half a minute
+    - `weightnorm reproduce` — the paper’s figures and a report, in four minutes (`--quick`: half a minute)
 
     - `weightnorm verify` — every claim of the theory against simulation
 
     - `weightnorm sweep examples/sweep.toml` — a grid of your own, from a file
+
+    - `weightnorm fit DATA.csv --target NAME` — fit a table of your own, with its score and norms
 
     - `weightnorm bench --quick` — how fast it is, here and now
 
@@ -53,6 +56,7 @@ def _options(
 app.command()(reproduce)
 app.command()(verify)
 app.command()(sweep)
+app.command()(fit)
 app.command()(bench)
 
 

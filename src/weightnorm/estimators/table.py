@@ -1,0 +1,119 @@
+"""A table on disk -> a fit, cross-validated: what `weightnorm fit` does."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from .classifier import WeightNormClassifier
+from .regressor import WeightNormRegressor
+
+
+class TableError(ValueError):
+    """A table that cannot be fitted; the message says what is wrong and what to do."""
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A CSV or Parquet file."""
+    if not path.is_file():
+        raise TableError(f"{path} does not exist, or is no file")
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return pd.read_parquet(path)
+        if path.suffix.lower() in (".csv", ".txt", ".tsv"):
+            return pd.read_csv(path, sep="\t" if path.suffix.lower() == ".tsv" else ",")
+    except ImportError as error:
+        raise TableError(f"reading {path.name} needs pyarrow; install weightnorm[all] ({error})") from None
+    except (ValueError, OSError, UnicodeDecodeError) as error:
+        raise TableError(f"{path.name} cannot be read as a table: {error}") from None
+    raise TableError(f"{path.name} must be a .csv, .tsv or .parquet file")
+
+
+def split_table(table: pd.DataFrame, target: str, drop: list[str], classify: bool) -> tuple[pd.DataFrame, Any]:
+    """Features and target, all numbers and none missing (the target may be text for a classifier)."""
+    for name in (target, *drop):
+        if name not in table.columns:
+            known = ", ".join(map(str, table.columns[:12])) + (" …" if len(table.columns) > 12 else "")
+            raise TableError(f"there is no column {name!r}; the columns are {known}")
+    features = table.drop(columns=[target, *drop])
+    if features.shape[1] == 0:
+        raise TableError("there is no column left to fit with")
+    if len(table) < 4:
+        raise TableError(f"the table has {len(table)} rows; a cross-validated fit needs at least 4")
+    text = [str(name) for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])]
+    if text:
+        raise TableError(
+            f"columns that are not numbers: {', '.join(text[:8])}; encode them, or leave them out with --drop NAME"
+        )
+    values = table[target]
+    if not classify and not pd.api.types.is_numeric_dtype(values):
+        raise TableError(f"the target {target!r} is not numeric; encode it, or use --classify")
+    missing = {str(name): int(count) for name, count in table[[*features.columns, target]].isna().sum().items() if count}
+    if missing:
+        listed = ", ".join(f"{name} ({count})" for name, count in list(missing.items())[:8])
+        raise TableError(f"missing values in {listed}; fill them, or remove the rows or columns")
+    numbers = features.to_numpy(dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        where = features.columns[~np.isfinite(numbers).all(axis=0)]
+        raise TableError(f"infinite values in {', '.join(map(str, where[:8]))}; remove or replace them")
+    return features, values
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fit and what it says of itself."""
+
+    facts: dict[str, Any]
+    coefficients: pd.DataFrame
+
+
+def fit_table(
+    features: pd.DataFrame, target: Any, classify: bool, folds: int, standardize: bool, options: dict[str, Any]
+) -> Fitted:
+    """Fit, cross-validate, and compare with the predicted limit."""
+    folds = min(folds, len(features) // 2)
+    kind: Any = WeightNormClassifier if classify else WeightNormRegressor
+    values = np.asarray(target) if classify else np.asarray(target, dtype=np.float64)
+    if classify:
+        folds = max(2, min(folds, int(pd.Series(values).value_counts().min())))
+    shuffled: Any = (StratifiedKFold if classify else KFold)(folds, shuffle=True, random_state=0)
+    steps = [StandardScaler()] if standardize else []
+    model = make_pipeline(*steps, kind(**options))
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        scores = cross_val_score(model, features, values, cv=shuffled)
+        model.fit(features, values)
+    last = model[-1]
+    coefficients = np.atleast_2d(last.coef_)
+    facts: dict[str, Any] = {
+        "samples": len(features),
+        "features": features.shape[1],
+        "method": last.method,
+        "status": last.status_,
+        "steps": last.n_iter_,
+        "train_score": float(model.score(features, values)),
+        "score_name": "accuracy" if classify else "R²",
+        "folds": folds,
+        "cv_score": float(scores.mean()),
+        "cv_spread": float(scores.std()),
+        "norm": float(np.linalg.norm(coefficients)),
+        "perp_norm": last.perp_norm_,
+        "min_norm_distance": last.min_norm_distance_,
+    }
+    if not classify:
+        limit = kind(**{**options, "method": "limit"}).fit(model[:-1].transform(features) if steps else features, values)
+        facts["predicted_limit_norm"] = float(np.linalg.norm(limit.coef_))
+        facts["predicted_limit_min_norm_distance"] = limit.min_norm_distance_
+        facts["distance_to_predicted_limit"] = float(np.linalg.norm(limit.coef_ - last.coef_))
+    facts["warnings"] = sorted({str(note.message) for note in notes})
+    rows = {"feature": list(map(str, features.columns))}
+    names = ["coefficient"] if len(coefficients) == 1 else [f"coefficient of {name}" for name in last.classes_]
+    return Fitted(facts, pd.DataFrame(rows | dict(zip(names, coefficients, strict=True))))

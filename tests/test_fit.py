@@ -1,0 +1,105 @@
+"""`weightnorm fit`: from a table on disk to a fit, and clear words for tables that cannot be fitted."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from weightnorm.cli.main import app
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 50))
+    data = pd.DataFrame(X, columns=[f"x{i}" for i in range(50)])
+    data["price"] = X[:, 0] - 2 * X[:, 1] + 5.0
+    data["kind"] = np.where(X[:, 0] > 0, "high", "low")
+    return data
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+def test_every_format_gives_the_same_fit(table, tmp_path, suffix):
+    path = tmp_path / f"data.{suffix}"
+    if suffix == "parquet":
+        table.to_parquet(path)
+    else:
+        table.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
+    out = tmp_path / "coefficients.csv"
+    command = ["fit", str(path), "--target", "price", "--drop", "kind", "--json", "--coefficients", str(out)]
+    result = RUN.invoke(app, command)
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert (facts["samples"], facts["features"], facts["folds"]) == (30, 50, 5)
+    assert facts["train_score"] == pytest.approx(1.0)
+    assert facts["distance_to_predicted_limit"] == 0.0
+    # The minimum-norm fit of the standardized features, by other means.
+    X = table.drop(columns=["price", "kind"]).to_numpy()
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    best = np.linalg.pinv(standard) @ (table.price - table.price.mean()).to_numpy()
+    written = pd.read_csv(out)
+    assert np.linalg.norm(written.coefficient - best) == pytest.approx(facts["min_norm_distance"], rel=1e-6)
+    assert list(written.feature) == [f"x{i}" for i in range(50)]
+
+
+def test_runs_and_classes(table, tmp_path):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    result = RUN.invoke(app, ["fit", str(path), "--target", "price", "--drop", "kind", "--method", "rpgd", "--scale", "1"])
+    assert result.exit_code == 0, result.output
+    assert "rpgd (converged after" in result.output
+    assert "predicted limit" in result.output
+    result = RUN.invoke(app, ["fit", str(path), "--target", "kind", "--drop", "price", "--classify", "--json"])
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["score_name"] == "accuracy"
+    assert facts["train_score"] == 1.0
+    assert 0.3 < facts["cv_score"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (lambda t: t, ["--target", "cost"], "there is no column 'cost'; the columns are x0, x1"),
+        (lambda t: t, ["--target", "price"], "columns that are not numbers: kind; encode them"),
+        (lambda t: t, ["--target", "kind", "--drop", "price"], "the target 'kind' is not numeric"),
+        (lambda t: t.assign(x3=np.nan), ["--target", "price", "--drop", "kind"], "missing values in x3 (30)"),
+        (lambda t: t.assign(x3=np.inf), ["--target", "price", "--drop", "kind"], "infinite values in x3"),
+        (lambda t: t.assign(x3=1e308), ["--target", "price", "--drop", "kind", "--no-standardize"], "square overflows"),
+        (lambda t: t[:2], ["--target", "price", "--drop", "kind"], "the table has 2 rows"),
+        (lambda t: t[["price"]], ["--target", "price"], "no column left to fit with"),
+        (lambda t: t, ["--target", "price", "--drop", "kind", "--method", "lasso"], "method must be one of"),
+        (lambda t: t, ["--target", "price", "--drop", "kind", "--ratio", "-1"], "ratio must be greater than 0"),
+        (lambda t: t.assign(kind="low"), ["--target", "kind", "--drop", "price", "--classify"], "one class only"),
+    ],
+)
+def test_a_table_that_cannot_be_fitted_is_told_so(table, tmp_path, change, options, message):
+    path = tmp_path / "data.csv"
+    change(table).to_csv(path, index=False)
+    result = RUN.invoke(app, ["fit", str(path), *options])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_files_that_are_no_tables(tmp_path):
+    for name, content, message in (
+        ("none.csv", None, "does not exist"),
+        ("data.xlsx", b"", "must be a .csv, .tsv or .parquet file"),
+        ("empty.csv", b"", "cannot be read as a table"),
+        ("broken.parquet", b"PAR1 truncated", "cannot be read as a table"),
+        ("binary.csv", bytes(range(256)), "cannot be read as a table"),
+    ):
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+        result = RUN.invoke(app, ["fit", str(path), "--target", "y"])
+        assert result.exit_code == 2, name
+        assert message in " ".join(result.stderr.split()), (name, result.stderr)
+    result = RUN.invoke(
+        app, ["fit", str(tmp_path / "a.csv"), "--target", "y", "--coefficients", str(tmp_path / "no" / "c.csv")]
+    )
+    assert result.exit_code == 2
