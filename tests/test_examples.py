@@ -20,6 +20,14 @@ def test_example_runs(example, tmp_path):
     assert list(tmp_path.glob("*.png"))
 
 
+def test_the_estimators_page_runs():
+    text = (Path(__file__).parents[1] / "docs" / "estimators.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(block, names)
+    assert names["search"].best_score_ <= 1.0
+
+
 def test_the_readme_tells_the_truth():
     """Its Python blocks run, and every result shown under a call is what the call gives."""
     text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

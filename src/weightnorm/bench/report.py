@@ -84,6 +84,16 @@ def show_sensing(console: Console, case: dict[str, Any]) -> None:
     )
 
 
+def show_fits(console: Console, fits: list[dict[str, Any]]) -> None:
+    """Fits to the limit against lstsq."""
+    for case in fits:
+        console.print(
+            f"[bold]Fit of {case['samples']:,} × {case['features']:,} to the limit[/bold]\n"
+            f"  {case['limit_seconds']:.2f} s, scipy.linalg.lstsq {case['lstsq_seconds']:.2f} s: {case['ratio']:.2f} ×; "
+            f"peak memory {case['peak_memory_over_X']:.2f} × X, X included"
+        )
+
+
 def show_large(console: Console, large: dict[str, Any]) -> None:
     """One large problem, end to end."""
     direct = large["numpy_loop_seconds_extrapolated_from_50_iterations"]

@@ -25,6 +25,7 @@ def bench(
     Example: `weightnorm bench --quick`
     """
     from ..bench import cases, report
+    from ..bench.fit import fit_cases
     from ..bench.sensing import sensing_case
     from ..bench.timing import machine
 
@@ -51,12 +52,14 @@ def bench(
                 sensing_case(log, size=100, measurements=1_000, runs=16, steps=100, repeats=3),
             ]
         )
+        fits = [] if quick else fit_cases(log, repeats)
         large = None if quick else cases.large_problem(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
     results["sizes"] = report.as_json(sizes)
     results["theory"] = predictions
     results["sensing"] = sensing
+    results["fit"] = fits
     results["large"] = large
     if out is not None:
         write_atomically(out, json.dumps(results, indent=2) + "\n")
@@ -71,6 +74,7 @@ def bench(
     report.show_theory(console, predictions)
     for case in sensing:
         report.show_sensing(console, case)
+    report.show_fits(console, fits)
     if large is not None:
         report.show_large(console, large)
     if out is not None:

@@ -27,8 +27,8 @@ METHODS = ("rpgd", "wn", "gd")
 class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression by weight normalization: two classes with one scale, more with one scale a class.
 
-    Where the classes can be separated training drives the weights towards the maximum margin, and the part of the start that
-    the data cannot see vanishes like exp(−g²/2c); gradient descent keeps it.
+    Where the classes can be separated training drives the weights towards the maximum margin, and the part of the direction
+    that the data cannot see vanishes like g^(−1/ratio); gradient descent keeps it.
 
     Parameters
     ----------
@@ -40,16 +40,16 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     coef_init : array of the same shape, optional
         A warm start, instead of scale and direction.
     ratio : float
-        The scale's rate over the direction's in the weights' natural unit: c = ratio·n_samples/‖X‖_F² (X centred), so that it
-        means the same in any units of X.
+        The scale's rate over the direction's, in units of the weights' own square: c = ratio·max(g², n_samples/‖X‖_F²) (X
+        centred), so that it means the same in any units of X. The smaller it is, the more of the start is forgotten.
     direction_step, scale_step : float, Schedule or callable, optional
         By default chosen anew every 50 steps, as large as is stable, with γ = c·η. `direction_step` is the step of gradient
         descent too.
     fit_intercept : bool
         The intercept is trained as the weight of one more, constant feature, as large as the others are on average.
     tol : float
-        Training stops when the loss falls by less than this share of itself in 50 steps, or below this share of its value
-        at zero weights.
+        Training stops when the loss is at most this share of its value at zero weights, or falls by less than that in 50
+        steps.
     max_iter : int
     random_state : int, RandomState or None
 
@@ -86,12 +86,12 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         scale: float = 0.0,
         direction: Any = None,
         coef_init: Any = None,
-        ratio: float = 1.0,
+        ratio: float = 0.3,
         direction_step: Any = None,
         scale_step: Any = None,
         fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 2_000,
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
         random_state: Any = None,
     ) -> None:
         self.method = method
@@ -136,9 +136,9 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         z, rest = problem.factorisation.split(lifted.T)
         size = np.linalg.norm(rest, axis=1)
         coordinates = np.column_stack([z, size]).T
-        natural = float((matrix**2).sum()) / len(labels) or 1.0
+        square = float((matrix**2).sum()) / len(labels) or 1.0
         trained = train(
-            Logits(matrix, targets), method, scale, coordinates, ratio / natural, tol, max_iter,
+            Logits(matrix, targets), method, scale, coordinates, ratio, 1.0 / square, tol, max_iter,
             self.direction_step, self.scale_step,
         )  # fmt: skip
         if trained.status != "converged":

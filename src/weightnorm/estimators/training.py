@@ -37,23 +37,26 @@ def train(
     kind: str,
     scale: Array,
     directions: Array,
-    c: float,
+    ratio: float,
+    natural: float,
     tol: float,
     max_iter: int,
     direction_step: Any,
     scale_step: Any,
 ) -> Trained:
-    """Train from x_k = scale_k·direction_k until the loss hardly falls any more."""
+    """Train from x_k = scale_k·direction_k until the loss hardly falls; c = ratio·max(g², natural), anew every SLICE steps."""
     norms = np.linalg.norm(directions, axis=0)
     unit = (directions / np.where(norms > 0, norms, 1.0))[None]
-    curvature = problem.smoothness * float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
+    largest_eigenvalue = float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
     chosen = direction_step is not None or scale_step is not None
     state: State | None = None
     done, loss, status = 0, np.inf, Status.MAX_STEPS
     low = max(tol * problem.zero_loss, float(np.finfo(np.float64).tiny))
     while done < max_iter:
         largest = float(np.abs(scale).max()) if state is None else float(np.abs(_scales(kind, state)).max())
-        rule = _rule(kind, curvature, c, largest, direction_step, scale_step)
+        # ℓ″ ≤ 2ℓ for both losses: as the loss falls so does the curvature, and the steps may grow.
+        curvature = largest_eigenvalue * min(problem.smoothness, 2.0 * loss)
+        rule = _rule(kind, curvature, ratio * max(largest**2, natural), largest, direction_step, scale_step)
         if state is None:
             state = rule.init(scale[None].copy(), unit)
             start = rule.evaluate(problem, state).loss
@@ -64,7 +67,7 @@ def train(
         state, loss, status = runs.state, float(runs.loss[0]), list(Status)[int(code)]
         if status is not Status.MAX_STEPS or not np.isfinite(loss):
             break
-        if before - loss <= tol * before:
+        if before - loss <= tol * problem.zero_loss:
             status = Status.CONVERGED
             break
     assert state is not None
