@@ -147,6 +147,129 @@ def test_warm_start_pipeline_grid_search_and_pickle():
     assert list(wn.WeightNormRegressor().fit(data, y).feature_names_in_) == list(data.columns)
 
 
+@pytest.mark.parametrize("offset", [30.0, 100.0, 1e3, 1e4, 1e6])
+def test_features_far_from_zero(offset):
+    """Rounding of the means must not become a direction of its own."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 60))
+    y = X @ rng.standard_normal(60)
+    moved = X + offset
+    # The minimum-norm fit of the moved data, which is what rounding left of X.
+    A = moved - moved.mean(axis=0)
+    A = A - A.mean(axis=0)
+    best = np.linalg.pinv(A, rcond=1e-8) @ (y - y.mean())
+    for data in (moved, scipy.sparse.csr_array(moved)):
+        model = wn.WeightNormRegressor(ratio=0.01, random_state=0).fit(data, y)
+        assert np.linalg.norm(model.coef_ - best) <= 1e-13 * offset * 100 * np.linalg.norm(best)
+        np.testing.assert_allclose(model.predict(data), y, atol=1e-11 * offset)
+
+
+def test_constant_features_and_constant_targets():
+    for data in (np.full((10, 3), 0.1), scipy.sparse.csr_array(np.full((10, 3), 0.1))):
+        model = wn.WeightNormRegressor(random_state=0).fit(data, np.arange(10.0))
+        assert not model.coef_.any()
+        assert model.intercept_ == pytest.approx(4.5)
+    X = np.random.default_rng(0).standard_normal((49, 49))
+    for method in ("limit", "rpgd", "wn", "gd"):
+        model = wn.WeightNormRegressor(method, scale=5.0, random_state=0).fit(X, np.full(49, 0.1))
+        assert not model.coef_.any()
+        assert model.intercept_ == 0.1
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-8, 1e160, 1e300])
+def test_targets_of_any_size(size):
+    X, y, w0 = problem(8)
+    base = wn.WeightNormRegressor(direction=w0).fit(X, y)
+    for method in ("limit", "gd", "rpgd"):
+        model = wn.WeightNormRegressor(method, direction=w0, tol=1e-12, max_iter=10**6).fit(X, size * y)
+        assert np.linalg.norm(model.coef_ / size - base.coef_) <= 0.02 * np.linalg.norm(base.coef_)
+
+
+@pytest.mark.parametrize("k", [1e-3, 1e-6, 1e-9])
+def test_the_limit_from_far_above(k):
+    X, y, w0 = problem(9)
+    model = wn.WeightNormRegressor(scale=5.0, direction=w0, ratio=0.1).fit(X, k * y)
+    assert np.linalg.norm(model.coef_) == pytest.approx(abs(model.scale_), rel=1e-10)
+
+
+def test_a_flow_that_cannot_leave_its_start_is_not_called_its_limit():
+    X, y, _ = problem(10)
+    X[:, 3] = 0.0
+    with pytest.warns(ConvergenceWarning, match="does not reach its limit"):
+        model = wn.WeightNormRegressor(direction=np.eye(30)[3]).fit(X, y)
+    assert model.status_ == "stationary"
+    assert not model.coef_.any()
+
+
+def test_one_step_gives_the_other():
+    X, y, w0 = problem(11)
+    gstar = np.linalg.norm(centred(X, y).min_norm_solution())
+    options = {"scale": 0.5, "direction": w0, "ratio": 1.0, "tol": 1e-12, "max_iter": 10**7}
+    both = wn.WeightNormRegressor("rpgd", direction_step=1e-5, scale_step=gstar**2 * 1e-5, **options).fit(X, y)
+    one = wn.WeightNormRegressor("rpgd", direction_step=1e-5, **options).fit(X, y)
+    other = wn.WeightNormRegressor("rpgd", scale_step=gstar**2 * 1e-5, **options).fit(X, y)
+    np.testing.assert_allclose(one.coef_, both.coef_, rtol=1e-6)
+    np.testing.assert_allclose(other.coef_, both.coef_, rtol=1e-6)
+    with pytest.raises(ValueError, match="the other step must be given too"):
+        wn.WeightNormRegressor("rpgd", direction_step=wn.schedules.two_phase(0.1, 0.2, 5)).fit(X, y)
+
+
+@pytest.mark.parametrize("method", ["rpgd", "wn"])
+def test_given_steps_are_those_of_a_run(method):
+    """The fit works in units of y inside; steps, numbers or schedules, are the user's."""
+    X, y, w0 = problem(13)
+    rule = wn.RPGD if method == "rpgd" else wn.WeightNorm
+    for steps in (
+        (1e-4, 2e-3),
+        (wn.schedules.curvature(0.5), wn.schedules.two_phase(0.0, 2e-3, 100)),
+        (wn.schedules.scaled(1e-3, scale_power=-1), lambda t: 2e-3 / (1 + t / 1000)),
+    ):
+        model = wn.WeightNormRegressor(
+            method, scale=0.7, direction=w0, direction_step=steps[0], scale_step=steps[1], tol=1e-10, max_iter=300
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        result = wn.run(rule(*steps), centred(X, y), 0.7, w0, tolerance=1e-10 * centred(X, y).zero_loss, max_steps=300)
+        np.testing.assert_allclose(model.coef_, result.weights, rtol=1e-8, atol=1e-10)
+        assert model.n_iter_ == result.num_steps
+
+
+@pytest.mark.parametrize("method", ["rpgd", "wn", "gd"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_classifier_goes_down_and_says_when_it_has_not_arrived(method):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 60))
+    y = X @ rng.standard_normal(60) > 0
+    losses = []
+    for count in (1, 50, 100, 150, 200):
+        model = wn.WeightNormClassifier(method, max_iter=count, random_state=0).fit(X, y)
+        losses.append(-np.log(model.predict_proba(X)[np.arange(20), y.astype(int)]).sum())
+    assert (np.diff(losses) <= 1e-12).all()
+    with pytest.warns(ConvergenceWarning):
+        assert wn.WeightNormClassifier(method, max_iter=51, tol=1e-9, random_state=0).fit(X, y).status_ == "max_steps"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_classifier_goes_on_from_itself():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3)) + 5.0
+    y = X[:, 0] + rng.standard_normal(200) > 6.5
+    first = wn.WeightNormClassifier(random_state=0).fit(X, y)
+    again = wn.WeightNormClassifier(coef_init=first.coef_, intercept_init=first.intercept_, max_iter=1).fit(X, y)
+    np.testing.assert_allclose(again.predict_proba(X), first.predict_proba(X), atol=0.01)
+    with pytest.raises(ValueError, match="intercept_init goes with coef_init"):
+        wn.WeightNormClassifier(intercept_init=[0.0]).fit(X, y)
+
+
+def test_fit_leaves_its_input_alone():
+    X, y, _ = problem(12)
+    for data in (X, np.asfortranarray(X), X.T.copy().T):
+        before = data.copy()
+        wn.WeightNormRegressor().fit(data, y)
+        np.testing.assert_array_equal(data, before)
+
+
 def test_classifier_two_and_more_classes():
     X, y = load_iris(return_X_y=True)
     for labels, shape in ((y, (3, 4)), (np.array(["a", "b"])[(y == 2).astype(int)], (1, 4))):

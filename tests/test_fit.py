@@ -69,11 +69,14 @@ def test_runs_and_classes(table, tmp_path):
         (lambda t: t, ["--target", "kind", "--drop", "price"], "the target 'kind' is not numeric"),
         (lambda t: t.assign(x3=np.nan), ["--target", "price", "--drop", "kind"], "missing values in x3 (30)"),
         (lambda t: t.assign(x3=np.inf), ["--target", "price", "--drop", "kind"], "infinite values in x3"),
-        (lambda t: t.assign(x3=1e308), ["--target", "price", "--drop", "kind", "--no-standardize"], "square overflows"),
+        (lambda t: t.assign(x3=1e308), ["--target", "price", "--drop", "kind", "--no-standardize"], "squares overflow in x3"),
         (lambda t: t[:2], ["--target", "price", "--drop", "kind"], "the table has 2 rows"),
         (lambda t: t[["price"]], ["--target", "price"], "no column left to fit with"),
         (lambda t: t, ["--target", "price", "--drop", "kind", "--method", "lasso"], "method must be one of"),
         (lambda t: t, ["--target", "price", "--drop", "kind", "--ratio", "-1"], "ratio must be greater than 0"),
+        (lambda t: t.assign(x3=1e308), ["--target", "price", "--drop", "kind"], "squares overflow in x3"),
+        (lambda t: t.assign(kind=["a"] + ["b"] * 29), ["--target", "kind", "--drop", "price", "--classify"], "one member only"),
+        (lambda t: t, ["--target", "price", "--drop", "kind", "--seed", "-1"], "Seed must be between"),
         (lambda t: t.assign(kind="low"), ["--target", "kind", "--drop", "price", "--classify"], "one class only"),
     ],
 )
@@ -83,6 +86,16 @@ def test_a_table_that_cannot_be_fitted_is_told_so(table, tmp_path, change, optio
     result = RUN.invoke(app, ["fit", str(path), *options])
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+def test_the_index_of_pandas_is_no_feature_and_gd_has_its_own_limit(table, tmp_path):
+    path = tmp_path / "data.csv"
+    table.drop(columns="kind").to_csv(path)
+    result = RUN.invoke(app, ["fit", str(path), "--target", "price", "--method", "gd", "--scale", "5", "--json"])
+    facts = json.loads(result.stdout)
+    assert facts["features"] == 50
+    assert facts["distance_to_predicted_limit"] < 0.05 * facts["norm"]
+    assert facts["min_norm_distance"] > 1.0
 
 
 def test_files_that_are_no_tables(tmp_path):

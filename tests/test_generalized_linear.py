@@ -171,6 +171,17 @@ def test_hostile_data_has_defined_answers():
         wn.run(wn.RPGD(0.1, 0.1), wn.GeneralizedLinear(1e308 * np.ones((2, 3)), [0, 1]), 1.0, np.ones(3))
 
 
+def test_poisson_does_not_cancel():
+    problem = wn.GeneralizedLinear(np.eye(1), [1e15], "poisson")
+    x = np.log(1e15)
+    for shift in (2e-8, -1e-8, 1e-3):
+        u = (x + shift) - x
+        assert problem.value([x + shift]) == pytest.approx(1e15 * (np.expm1(u) - u), rel=0.2)
+        assert problem.value([x + shift]) >= 0
+    far = wn.GeneralizedLinear(np.eye(2), [3.0, 0.0], "poisson")
+    assert np.isfinite(far.gradient([1000.0, 1000.0])).all()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -171,7 +171,9 @@ class RowSpace:
         m, rank = self.problem.shape[0], factors.rank
         if isinstance(factors.left, Explicit):
             matrix = factors.left.columns * factors.singular_values
-        else:  # a tall A: U S = A V, and V is small
+        elif isinstance(self.problem.A, np.ndarray) and isinstance(factors.right, Explicit):
+            matrix = self.problem.A @ factors.right.columns  # a tall A: U S = A V, and V is small
+        else:
             matrix = np.array([self.problem.A @ factors.lift(axis) for axis in np.eye(rank)]).reshape(rank, m).T
         return ReducedModel(np.ascontiguousarray(matrix), self.problem.loss, self.problem.curvature)
 

@@ -29,7 +29,7 @@ def check_method(method: Any, problem: Any) -> None:
         bind_steps(method, problem)  # refuses a curvature step where there is no largest curvature
 
 
-def check_scale(method: Method, problem: LeastSquares | GeneralizedLinear | MatrixSensing, scale: Vector) -> None:
+def check_scale(method: Method, problem: Any, scale: Vector) -> None:
     """Refuse a start at scale zero where a step divides by it."""
     if scale.all():
         return

@@ -52,7 +52,7 @@ def fit(
     if coefficients is not None:
         write_atomically(coefficients, fitted.coefficients.to_csv(index=False))
     if as_json:
-        typer.echo(json.dumps(fitted.facts, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(fitted.facts, ensure_ascii=False, indent=2, allow_nan=False))
         return
     console.print(_table(fitted.facts, standardize))
     for text in fitted.facts["warnings"]:

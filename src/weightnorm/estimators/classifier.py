@@ -18,7 +18,7 @@ from .. import _validate
 from ..problems import GeneralizedLinear
 from ..problems.logits import Logits
 from ..rowspace import RowSpace
-from .data import centre, require_squares, start_direction
+from .data import Centred, centre, require_squares, start_direction
 from .training import Trained, train
 
 METHODS = ("rpgd", "wn", "gd")
@@ -37,14 +37,16 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         g0 of every class.
     direction : (n_features,) or (n_classes, n_features) array, optional
         w0, the second form for more than two classes; random if not given.
-    coef_init : array of the same shape, optional
+    coef_init : array of the same shape, or of coef_'s, optional
         A warm start, instead of scale and direction.
+    intercept_init : array shaped like intercept_, optional
+        The intercepts of a warm start; without it the mean logit starts at zero.
     ratio : float
         The scale's rate over the direction's, in units of the weights' own square: c = ratio·max(g², n_samples/‖X‖_F²) (X
         centred), so that it means the same in any units of X. The smaller it is, the more of the start is forgotten.
     direction_step, scale_step : float, Schedule or callable, optional
-        By default chosen anew every 50 steps, as large as is stable, with γ = c·η. `direction_step` is the step of gradient
-        descent too.
+        By default chosen anew every 50 steps, and smaller after steps that did not lower the loss, with γ = c·η; one number
+        gives the other. `direction_step` is the step of gradient descent too.
     fit_intercept : bool
         The intercept is trained as the weight of one more, constant feature, as large as the others are on average.
     tol : float
@@ -61,7 +63,7 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     n_iter_ : int
     status_ : str
     scale_ : (1,) or (n_classes,) array
-        g of every class at the end.
+        g of every class at the end: the norm of its weights, the intercept's included.
     perp_norm_ : float
         The norm of the part of all weights that the data cannot see.
     min_norm_distance_ : float
@@ -86,6 +88,7 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         scale: float = 0.0,
         direction: Any = None,
         coef_init: Any = None,
+        intercept_init: Any = None,
         ratio: float = 0.3,
         direction_step: Any = None,
         scale_step: Any = None,
@@ -98,6 +101,7 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.scale = scale
         self.direction = direction
         self.coef_init = coef_init
+        self.intercept_init = intercept_init
         self.ratio = ratio
         self.direction_step = direction_step
         self.scale_step = scale_step
@@ -127,13 +131,12 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         one_hot = (labels[:, None] == np.arange(self.classes_.size)).astype(np.float64)
         targets = one_hot[:, 1:] if self.classes_.size == 2 else one_hot
         intercept = bool(self.fit_intercept)
-        constant = _typical_size(X, intercept) if intercept else None
-        centred = centre(X, intercept, constant)
+        centred = centre(X, intercept, add_constant=intercept)
         problem = GeneralizedLinear(centred.A, np.zeros(len(labels)), "squared")  # for its factorisation
+        problem.factorise(centred.noise)
         matrix = RowSpace(problem).model.matrix
-        scale, directions = self._start(X.shape[1], targets.shape[1])
-        lifted = np.concatenate([directions, np.zeros((1, directions.shape[1]))]) if intercept else directions
-        z, rest = problem.factorisation.split(lifted.T)
+        scale, directions = self._start(X.shape[1], targets.shape[1], centred)
+        z, rest = problem.factorisation.split(directions.T)
         size = np.linalg.norm(rest, axis=1)
         coordinates = np.column_stack([z, size]).T
         square = float((matrix**2).sum()) / len(labels) or 1.0
@@ -145,12 +148,14 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             warnings.warn(f"{method} did not converge: {trained.message}", ConvergenceWarning, stacklevel=2)
         units = rest / np.where(size > 0, size, 1.0)[:, None]
         weights = problem.factorisation.lift(np.ascontiguousarray(trained.weights[:-1].T))
-        self._keep(weights + trained.weights[-1][:, None] * units, trained, centred.means, constant)
+        self._keep(weights + trained.weights[-1][:, None] * units, trained, centred)
         return self
 
-    def _keep(self, weights: Any, trained: Trained, means: Any, constant: float | None) -> None:
-        self.coef_ = np.ascontiguousarray(weights[:, : means.size])
-        self.intercept_ = np.zeros(len(weights)) if constant is None else constant * weights[:, -1] - self.coef_ @ means
+    def _keep(self, weights: Any, trained: Trained, centred: Centred) -> None:
+        self.coef_ = np.ascontiguousarray(weights[:, : centred.means.size])
+        self.intercept_ = np.zeros(len(weights))
+        if centred.constant > 0:
+            self.intercept_ = centred.constant * weights[:, -1] - self.coef_ @ centred.means
         self.n_iter_, self.status_, self.scale_ = max(1, trained.num_steps), trained.status, trained.scale
         self.perp_norm_ = self.min_norm_distance_ = float(np.linalg.norm(trained.weights[-1]))
 
@@ -174,25 +179,25 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         which = (logits > 0).astype(np.intp) if self.classes_.size == 2 else logits.argmax(axis=1)
         return np.asarray(self.classes_[which])
 
-    def _start(self, num_features: int, num_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The scales (K,) and unit directions (n_features, K) of the start."""
+    def _start(self, num_features: int, num_columns: int, centred: Centred) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The scales (K,) and unit directions (n_features and the constant, K) of the start."""
         generator = check_random_state(self.random_state)
         shape = (num_features,) if num_columns == 1 else (num_columns, num_features)
         if self.coef_init is not None and self.direction is not None:
             raise ValueError("give either coef_init or direction, not both")
+        if self.intercept_init is not None and (self.coef_init is None or centred.constant == 0):
+            raise ValueError("intercept_init goes with coef_init, and with fit_intercept=True")
         name, given = ("direction", self.direction) if self.coef_init is None else ("coef_init", self.coef_init)
         rows = np.atleast_2d(start_direction(name, given, shape, generator))
+        if centred.constant > 0:
+            intercept = np.zeros(len(rows))
+            if self.intercept_init is not None:
+                wanted = np.ravel(start_direction("intercept_init", np.ravel(self.intercept_init), (num_columns,), generator))
+                intercept = (wanted + rows @ centred.means) / centred.constant
+            rows = np.column_stack([rows, intercept])
         size = np.linalg.norm(rows, axis=1)
         if name == "direction" and (size == 0).any():
             raise ValueError("direction has a zero row: every class needs a nonzero direction")
         scale = size if name == "coef_init" else np.full(num_columns, _validate.squarable("scale", self.scale))
         rows = np.where((size > 0)[:, None], rows, generator.standard_normal(rows.shape))
         return scale, (rows / np.linalg.norm(rows, axis=1)[:, None]).T
-
-
-def _typical_size(X: Any, centred: bool) -> float:
-    """The root mean square of the entries of X about their column means; 1 where that is zero."""
-    squares = X.multiply(X).mean(axis=0) if hasattr(X, "multiply") else np.einsum("ij,ij->j", X, X) / X.shape[0]
-    means = np.asarray(X.mean(axis=0)).ravel()
-    variance = float(np.mean(np.maximum(np.asarray(squares).ravel() - means**2, 0.0)))
-    return float(np.sqrt(variance)) if np.isfinite(variance) and variance > 0 else 1.0

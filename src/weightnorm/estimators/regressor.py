@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..methods.base import Method
 from ..problems import LeastSquares
 from ..run import run
 from ..theory import flow_limit
-from .data import centre, require_squares, start_direction
+from .data import both_steps, centre, in_units, require_squares, start_direction
 
 METHODS = ("limit", "rpgd", "wn", "gd")
 
@@ -28,7 +29,9 @@ class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖ they end near those of smallest norm,
     even from a start far from zero. `method="limit"` goes to where training with small steps would end, by one
-    factorisation and no iteration; the others make the steps.
+    factorisation and a scalar root instead of iterations (where a start no better than zero leaves the sign of the scale open,
+    a short integration settles it); the others make the steps. Where there is nothing to fit, because y is constant or out
+    of reach, the coefficients are zero.
 
     Parameters
     ----------
@@ -44,8 +47,9 @@ class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The scale's rate over the direction's, in units of ‖x*‖²: c = ratio·‖x*‖², so that it means the same in any units of
         X and y. The smaller it is, the closer the end is to minimum norm: from a zero scale at e^(−1/(2·ratio)).
     direction_step, scale_step : float, Schedule or callable, optional
-        The steps of w and g, for those who want to choose them (`ratio` is then theirs). By default half of what is
-        stable, with γ = c·η. `direction_step` is the step of gradient descent too.
+        The steps of w and g, for those who want to choose them. By default half of what is stable, with γ = c·η, which also
+        gives the other if one of them is a number; schedules come in pairs. `direction_step` is the step of gradient
+        descent too.
     fit_intercept : bool
     tol : float
         Training stops when the loss is within this share of what it can fall, from zero weights to its least value.
@@ -60,7 +64,7 @@ class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Steps made, at least 1; 1 for the limit, which makes none.
     status_ : str
-        "converged", or why training stopped; "limit" for the limit.
+        "converged", or why training stopped; "limit" for the limit, "stationary" where the flow cannot leave its start.
     scale_ : float
         g at the end.
     perp_norm_ : float
@@ -121,28 +125,23 @@ class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_iter = _validate.integer("max_iter", self.max_iter, minimum=1)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64, y_numeric=True)
         require_squares(X)
-        y = np.asarray(y, dtype=np.float64)
-        offset = float(y.mean()) if self.fit_intercept else 0.0
+        unit, offset, rest = _standard(np.asarray(y, dtype=np.float64), bool(self.fit_intercept))
         scale, direction = self._start(X.shape[1])
         centred = centre(X, bool(self.fit_intercept))
-        problem = LeastSquares(centred.A, y - offset)
-        problem.factorise_in_place()
+        problem = LeastSquares(centred.A, rest)
+        problem.factorise(centred.noise, in_place=True)
         gstar = float(np.linalg.norm(problem.target))
-        if gstar == 0.0 and method != "gd":  # nothing to fit: the limit of c = ratio·‖x*‖² → 0
-            self._keep(np.zeros(X.shape[1]), 0.0, 0.0, 0.0, 1, "limit" if method == "limit" else "converged")
+        if gstar == 0.0:
+            end = _End(np.zeros(X.shape[1]), status="limit" if method == "limit" else "converged")
         elif method == "limit":
-            limit = flow_limit(problem, scale, direction, ratio * gstar**2)
-            self._keep(limit.weights, limit.scale, limit.perp_norm, limit.distance, 1, "limit")
+            end = _limit(problem, scale / unit, direction, ratio * gstar**2)
         else:
-            reach = max(problem.zero_loss - problem.floor, 0.0)
-            tolerance = max(problem.floor + tol * reach, float(np.finfo(np.float64).tiny))
-            rule = self._rule(method, problem, ratio * gstar**2, max(gstar, abs(scale)))
-            result = run(rule, problem, scale, direction, tolerance=tolerance, max_steps=max_iter)
-            if result.status != "converged":
-                warnings.warn(f"{rule.name} did not converge: {result.message}", ConvergenceWarning, stacklevel=2)
-            steps = max(1, result.num_steps)
-            self._keep(result.weights, result.scale, result.perp_norm, result.distance, steps, result.status.value)
-        self.intercept_ = offset - float(centred.means @ self.coef_)
+            rule = self._rule(method, problem, ratio * gstar**2, max(gstar, abs(scale) / unit), unit)
+            end = _run(rule, problem, scale / unit, direction, tol, max_iter)
+        self.coef_, self.scale_ = unit * end.coef, unit * end.scale
+        self.perp_norm_, self.min_norm_distance_ = unit * end.perp_norm, unit * end.distance
+        self.n_iter_, self.status_ = end.num_steps, end.status
+        self.intercept_ = unit * offset - float(centred.means @ self.coef_)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -162,16 +161,56 @@ class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         size = float(np.linalg.norm(start))
         return size, start if size > 0 else generator.standard_normal(num_features)
 
-    def _rule(self, method: str, problem: LeastSquares, c: float, largest_scale: float) -> Method:
+    def _rule(self, method: str, problem: LeastSquares, c: float, largest_scale: float, unit: float) -> Method:
         curvature = problem.curvature or 1.0  # a zero X leaves nothing to be stable about
         if method == "gd":
             return GradientDescent(1.0 / curvature if self.direction_step is None else self.direction_step)
         eta = 0.5 / (curvature * max(largest_scale**2, c))
-        direction_step = eta if self.direction_step is None else self.direction_step
-        scale_step = c * eta if self.scale_step is None else self.scale_step
-        return RPGD(direction_step, scale_step) if method == "rpgd" else WeightNorm(direction_step, scale_step)
+        steps = both_steps(eta, c, in_units(self.direction_step, unit, 2), in_units(self.scale_step, unit, 0))
+        return RPGD(*steps) if method == "rpgd" else WeightNorm(*steps)
 
-    def _keep(self, coef: Any, scale: float, perp: float, distance: float, steps: int, status: str) -> None:
-        self.coef_, self.scale_ = np.asarray(coef), float(scale)
-        self.perp_norm_, self.min_norm_distance_ = float(perp), float(distance)
-        self.n_iter_, self.status_ = steps, status
+
+@dataclass(frozen=True)
+class _End:
+    """Where a fit ended, in units of the targets' largest."""
+
+    coef: NDArray[np.float64]
+    scale: float = 0.0
+    perp_norm: float = 0.0
+    distance: float = 0.0
+    num_steps: int = 1
+    status: str = "limit"
+
+
+def _standard(y: NDArray[np.float64], fit_intercept: bool) -> tuple[float, float, NDArray[np.float64]]:
+    """The largest |y|, and the mean and the rest of y over it; a rest that is rounding is zero."""
+    unit = float(np.abs(y).max(initial=0.0)) or 1.0
+    shares = y / unit
+    offset = float(shares.mean()) if fit_intercept else 0.0
+    rest = shares - offset
+    if fit_intercept and np.ptp(y) == 0.0:
+        return unit, float(shares[0]), np.zeros_like(rest)
+    return unit, offset, rest
+
+
+def _limit(problem: LeastSquares, scale: float, direction: Any, c: float) -> _End:
+    limit = flow_limit(problem, scale, direction, c)
+    if limit.applies:
+        return _End(limit.weights, limit.scale, limit.perp_norm, limit.distance)
+    warnings.warn(f"the flow does not reach its limit: {limit.failing}", ConvergenceWarning, stacklevel=3)
+    if scale != 0.0:
+        return _End(limit.weights, limit.scale, limit.perp_norm, limit.distance)
+    gstar = float(np.linalg.norm(problem.target))
+    return _End(np.zeros(problem.shape[1]), distance=gstar, status="stationary")
+
+
+def _run(rule: Method, problem: LeastSquares, scale: float, direction: Any, tol: float, max_iter: int) -> _End:
+    reach = max(problem.zero_loss - problem.floor, 0.0)
+    tolerance = max(problem.floor + tol * reach, float(np.finfo(np.float64).tiny))
+    result = run(rule, problem, scale, direction, tolerance=tolerance, max_steps=max_iter)
+    status = result.status.value
+    if status == "stationary" and result.loss - problem.floor <= 1e-12 * reach:
+        status = "converged"  # as near as rounding allows
+    if status != "converged":
+        warnings.warn(f"{rule.name} did not converge: {result.message}", ConvergenceWarning, stacklevel=3)
+    return _End(result.weights, result.scale, result.perp_norm, result.distance, max(1, result.num_steps), status)

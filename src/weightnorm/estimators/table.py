@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..problems import LeastSquares
+from ..problems.factorisation import LARGEST
+from ..theory import gd_limit
 from .classifier import WeightNormClassifier
 from .regressor import WeightNormRegressor
 
@@ -29,7 +33,9 @@ def read_table(path: Path) -> pd.DataFrame:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pd.read_parquet(path)
         if path.suffix.lower() in (".csv", ".txt", ".tsv"):
-            return pd.read_csv(path, sep="\t" if path.suffix.lower() == ".tsv" else ",")
+            table = pd.read_csv(path, sep="\t" if path.suffix.lower() == ".tsv" else ",")
+            index = [name for name in table.columns[:1] if str(name).startswith("Unnamed:")]
+            return table.drop(columns=index)  # the index that pandas writes is no feature
     except ImportError as error:
         raise TableError(f"reading {path.name} needs pyarrow; install weightnorm[all] ({error})") from None
     except (ValueError, OSError, UnicodeDecodeError) as error:
@@ -64,7 +70,26 @@ def split_table(table: pd.DataFrame, target: str, drop: list[str], classify: boo
     if not np.isfinite(numbers).all():
         where = features.columns[~np.isfinite(numbers).all(axis=0)]
         raise TableError(f"infinite values in {', '.join(map(str, where[:8]))}; remove or replace them")
+    huge = np.abs(numbers).max(axis=0) > LARGEST
+    if huge.any():
+        raise TableError(f"values whose squares overflow in {', '.join(map(str, features.columns[huge][:8]))}; rescale them")
     return features, values
+
+
+def _predicted(model: WeightNormRegressor, X: Any, y: Any) -> dict[str, float]:
+    """Where training tends to as its steps shrink, and how far the fit is from there."""
+    if model.method == "gd":
+        problem = LeastSquares(X - X.mean(axis=0), y - y.mean())
+        end = gd_limit(problem, *model._start(X.shape[1]))
+        coef, distance = end.weights, end.distance
+    else:
+        limit = clone(model).set_params(method="limit").fit(X, y)
+        coef, distance = limit.coef_, limit.min_norm_distance_
+    return {
+        "predicted_limit_norm": float(np.linalg.norm(coef)),
+        "predicted_limit_min_norm_distance": float(distance),
+        "distance_to_predicted_limit": float(np.linalg.norm(coef - model.coef_)),
+    }
 
 
 @dataclass(frozen=True)
@@ -83,14 +108,17 @@ def fit_table(
     kind: Any = WeightNormClassifier if classify else WeightNormRegressor
     values = np.asarray(target) if classify else np.asarray(target, dtype=np.float64)
     if classify:
-        folds = max(2, min(folds, int(pd.Series(values).value_counts().min())))
+        counts = pd.Series(values).value_counts()
+        if len(counts) > 1 and counts.min() < 2:
+            raise TableError(f"class {counts.idxmin()!r} has one member only; cross-validation needs two of each")
+        folds = max(2, min(folds, int(counts.min())))
     shuffled: Any = (StratifiedKFold if classify else KFold)(folds, shuffle=True, random_state=0)
     steps = [StandardScaler()] if standardize else []
     model = make_pipeline(*steps, kind(**options))
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
-        scores = cross_val_score(model, features, values, cv=shuffled)
-        model.fit(features, values)
+        model.fit(features, values)  # first: what is wrong with the data is said once
+        scores = cross_val_score(model, features, values, cv=shuffled, error_score="raise")
     last = model[-1]
     coefficients = np.atleast_2d(last.coef_)
     facts: dict[str, Any] = {
@@ -109,10 +137,7 @@ def fit_table(
         "min_norm_distance": last.min_norm_distance_,
     }
     if not classify:
-        limit = kind(**{**options, "method": "limit"}).fit(model[:-1].transform(features) if steps else features, values)
-        facts["predicted_limit_norm"] = float(np.linalg.norm(limit.coef_))
-        facts["predicted_limit_min_norm_distance"] = limit.min_norm_distance_
-        facts["distance_to_predicted_limit"] = float(np.linalg.norm(limit.coef_ - last.coef_))
+        facts |= _predicted(last, model[:-1].transform(features) if steps else features.to_numpy(dtype=np.float64), values)
     facts["warnings"] = sorted({str(note.message) for note in notes})
     rows = {"feature": list(map(str, features.columns))}
     names = ["coefficient"] if len(coefficients) == 1 else [f"coefficient of {name}" for name in last.classes_]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..begin.check import check_scale
 from ..loops.drive import divergence_limit, drive, quietly
 from ..loops.plain import PlainRuns
 from ..loops.watch import Watch
@@ -15,9 +16,11 @@ from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Method, State
 from ..problems.logits import Logits
 from ..result import Status
+from .data import both_steps
 
 Array = NDArray[np.float64]
 SLICE = 50  # steps after which progress is judged and the steps are chosen anew
+SMALLEST_DAMPING = 1e-12  # steps this much smaller than what should be stable will not help either
 
 
 @dataclass(frozen=True)
@@ -50,24 +53,29 @@ def train(
     largest_eigenvalue = float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
     chosen = direction_step is not None or scale_step is not None
     state: State | None = None
-    done, loss, status = 0, np.inf, Status.MAX_STEPS
+    done, loss, status, damping = 0, np.inf, Status.MAX_STEPS, 1.0
     low = max(tol * problem.zero_loss, float(np.finfo(np.float64).tiny))
-    while done < max_iter:
+    while done < max_iter and damping > SMALLEST_DAMPING:
         largest = float(np.abs(scale).max()) if state is None else float(np.abs(_scales(kind, state)).max())
         # ℓ″ ≤ 2ℓ for both losses: as the loss falls so does the curvature, and the steps may grow.
-        curvature = largest_eigenvalue * min(problem.smoothness, 2.0 * loss)
+        curvature = largest_eigenvalue * min(problem.smoothness, 2.0 * loss) / damping
         rule = _rule(kind, curvature, ratio * max(largest**2, natural), largest, direction_step, scale_step)
         if state is None:
             state = rule.init(scale[None].copy(), unit)
+            check_scale(rule, problem, state.scale)
             start = rule.evaluate(problem, state).loss
         runs = PlainRuns(rule, problem, state, done if chosen else 0, low, divergence_limit(start, problem.zero_loss))
-        before = float(runs.loss[0])
-        code = drive(runs, low, min(SLICE, max_iter - done), Watch())[0]
+        before, count = float(runs.loss[0]), min(SLICE, max_iter - done)
+        code = drive(runs, low, count, Watch())[0]
         done += int(runs.ended_at[0]) - (done if chosen else 0)
-        state, loss, status = runs.state, float(runs.loss[0]), list(Status)[int(code)]
+        status = list(Status)[int(code)]
+        if not chosen and not float(runs.loss[0]) <= before:  # too far: from the same place again, with smaller steps
+            loss, damping, status = before, 0.25 * damping, Status.MAX_STEPS
+            continue
+        state, loss, damping = runs.state, float(runs.loss[0]), min(1.0, 2.0 * damping)
         if status is not Status.MAX_STEPS or not np.isfinite(loss):
             break
-        if before - loss <= tol * problem.zero_loss:
+        if count == SLICE and before - loss <= tol * problem.zero_loss:
             status = Status.CONVERGED
             break
     assert state is not None
@@ -90,5 +98,5 @@ def _rule(kind: str, curvature: float, c: float, largest: float, direction_step:
     if kind == "gd":
         return GradientDescent(1.0 / curvature if direction_step is None else direction_step)
     eta = 0.5 / (curvature * max(largest**2, c))
-    steps = (eta if direction_step is None else direction_step, c * eta if scale_step is None else scale_step)
+    steps = both_steps(eta, c, direction_step, scale_step)
     return RPGD(*steps, blocks="columns") if kind == "rpgd" else WeightNorm(*steps, blocks="columns")

@@ -139,18 +139,19 @@ def _on_rows(function: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([function(row) for row in rows])
 
 
-def factorise(A: Any, *, overwrite: bool = False) -> Factorisation:
+def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factorisation:
     """Factorise a dense array, a scipy.sparse matrix or a LinearOperator.
 
-    With `overwrite` a dense A whose long axis is contiguous gives its memory to the factors.
+    With `overwrite` a dense A whose long axis is contiguous gives its memory to the factors. Singular values under `noise`,
+    the norm of the rounding errors A is known to have, are not kept.
     """
     if isinstance(A, np.ndarray):
         _require_squares(A)
-        factors = _factorise_wide(A, overwrite) if A.shape[0] <= A.shape[1] else _factorise_tall(A, overwrite)
+        factors = _factorise_wide(A, overwrite, noise) if A.shape[0] <= A.shape[1] else _factorise_tall(A, overwrite, noise)
     else:
         if hasattr(A, "data"):
             _require_squares(A.data)
-        factors = _factorise_blocks(A)
+        factors = _factorise_blocks(A, noise)
     if factors.rank * A.shape[1] > SMALL:
         return factors
     rows = [factors.lift(axis) for axis in np.eye(factors.rank)]
@@ -163,22 +164,23 @@ def _require_squares(values: Matrix) -> None:
         raise ValueError(f"A has a largest entry of {largest:.3g}, whose square over- or underflows; rescale A and y")
 
 
-def _small_svd(square: Matrix, shape: tuple[int, int]) -> tuple[Matrix, Vector, Matrix]:
+def _small_svd(square: Matrix, shape: tuple[int, int], noise: float) -> tuple[Matrix, Vector, Matrix]:
     """SVD of a small factor, truncated to its numerical rank (the same rule as numpy.linalg.matrix_rank)."""
     left, singular, right = np.linalg.svd(square, full_matrices=False)
-    rank = int(np.count_nonzero(singular > singular[0] * max(shape) * EPS)) if singular[0] > 0 else 0
+    smallest = max(singular[0] * max(shape) * EPS, noise)
+    rank = int(np.count_nonzero(singular > smallest))
     return left[:, :rank], singular[:rank], right[:rank]
 
 
-def _factorise_wide(A: Matrix, overwrite: bool) -> Factorisation:
+def _factorise_wide(A: Matrix, overwrite: bool, noise: float) -> Factorisation:
     reflectors, tau = _reflectors(A.T, overwrite)
-    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[0]]).T, A.shape)
+    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[0]]).T, A.shape, noise)
     return Factorisation(singular, Explicit(left), Householder(reflectors, tau, right), 8 * EPS)
 
 
-def _factorise_tall(A: Matrix, overwrite: bool) -> Factorisation:
+def _factorise_tall(A: Matrix, overwrite: bool, noise: float) -> Factorisation:
     reflectors, tau = _reflectors(A, overwrite)
-    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[1]]), A.shape)
+    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[1]]), A.shape, noise)
     return Factorisation(singular, Householder(reflectors, tau, left.T), Explicit(right.T), 8 * EPS)
 
 
@@ -192,14 +194,14 @@ def _reflectors(tall: Matrix, overwrite: bool) -> tuple[Matrix, Vector]:
     return reflectors, tau
 
 
-def _factorise_blocks(A: Any) -> Factorisation:
+def _factorise_blocks(A: Any, noise: float) -> Factorisation:
     """TSQR of the long side: with B = A or Aᵀ wide, Bᵀ = Q R and R alone is kept."""
     tall = A.shape[0] > A.shape[1]
     wide = A.T if tall else A
     R = np.zeros((0, wide.shape[0]))
     for block in _blocks(wide):
         R = np.asarray(np.linalg.qr(np.vstack([R, block]), mode="r"))
-    short, singular, _ = _small_svd(R.T, A.shape)
+    short, singular, _ = _small_svd(R.T, A.shape, noise)
     long = Implicit(wide.T, short / singular) if singular.size else Explicit(np.zeros((wide.shape[1], 0)))
     quality = 8 * EPS * float(singular[0] / singular[-1]) if singular.size else 0.0
     left, right = (long, Explicit(short)) if tall else (Explicit(short), long)

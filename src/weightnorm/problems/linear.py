@@ -69,12 +69,15 @@ class LinearModel(VectorWeights):
         """A = U S Vᵀ, computed at first use and kept."""
         return factorise(self.A)
 
-    def factorise_in_place(self) -> None:
-        """Factorise in the memory of a dense A, which is lost: A becomes the operator U S Vᵀ."""
+    def factorise(self, noise: float = 0.0, in_place: bool = False) -> None:
+        """Factorise now, without the singular values under `noise`.
+
+        With `in_place` a dense A gives its memory to the factors and is lost: it becomes the operator U S Vᵀ.
+        """
         from scipy.sparse.linalg import LinearOperator
 
-        factors = self.__dict__["factorisation"] = factorise(self.A, overwrite=True)
-        if isinstance(self.A, np.ndarray):
+        factors = self.__dict__["factorisation"] = factorise(self.A, overwrite=in_place, noise=noise)
+        if in_place and isinstance(self.A, np.ndarray):
             self.A = LinearOperator(
                 self.shape,
                 matvec=lambda x: factors.left.apply(factors.singular_values * factors.coordinates(np.ravel(x))),

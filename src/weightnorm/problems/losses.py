@@ -13,6 +13,8 @@ from .._validate import Vector
 
 Array = NDArray[np.float64]
 
+LARGEST_EXPONENT = 650.0  # e^z beyond this would overflow once it is multiplied and summed
+
 
 class Loss(Protocol):
     """What a loss has: values and derivatives for predictions z of shape (m,) or, row by row, (n, m).
@@ -84,14 +86,21 @@ class Poisson:
         return cls(y)
 
     def value(self, z: Array) -> Array:
-        """e^z − y z − y + y log y."""
-        from scipy.special import xlogy
-
-        return np.asarray(np.exp(z) - self.y * z + (xlogy(self.y, self.y) - self.y))
+        """e^z − y z − y + y log y = y (e^u − 1 − u) with u = z − log y, which does not cancel; e^z for y = 0."""
+        u, positive = self._shifted(z)
+        value = np.where(positive, self.y * (np.expm1(u) - u), np.exp(u))
+        return np.where(z > LARGEST_EXPONENT, np.inf, value)
 
     def derivative(self, z: Array) -> Array:
         """e^z − y."""
-        return np.asarray(np.exp(z) - self.y)
+        u, positive = self._shifted(z)
+        return np.asarray(np.where(positive, self.y * np.expm1(u), np.exp(u)))
+
+    def _shifted(self, z: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """z − log y (z for y = 0), cut off where y·e^u would overflow."""
+        positive = self.y > 0
+        shift = np.log(np.where(positive, self.y, 1.0))
+        return np.minimum(z, LARGEST_EXPONENT) - shift, positive
 
 
 @dataclass(frozen=True, eq=False)

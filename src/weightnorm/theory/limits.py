@@ -129,6 +129,8 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     sign, settled = limit_sign(setup, c)
     size = float(limit_scale(setup.g0, setup.gstar, setup.q0, c))
     perp = float(perp_of_limit(setup.g0, size, setup.q0, c))
+    if size**2 >= 2.0 * setup.gstar**2:  # here the exponent cancels, and ‖x∞‖² = g*² + ‖x⊥‖² does not
+        perp = float(np.sqrt(size**2 - setup.gstar**2))
     return Limit(
         weights=setup.lift(setup.target, sign * perp),
         scale=sign * size,
