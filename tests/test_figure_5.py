@@ -34,7 +34,7 @@ def twin_norm(kind, problem, scale, W, step):
             vector = vector / np.linalg.norm(vector)
 
 
-@pytest.mark.parametrize(("kind", "halvings"), [("gd", 4), ("rpgd", 0)])
+@pytest.mark.parametrize(("kind", "halvings"), [("gd", 4), pytest.param("rpgd", 0, marks=pytest.mark.slow)])
 def test_refined_numbers_agree_with_a_plain_loop(searched, kind, halvings):
     problem, start = wn.datasets.make_sensing(12, 2, 20, seed=0), wn.datasets.sensing_start(12, 1.0, 0)
     step = searched.step["equal", kind][0, 1] / 2**halvings
@@ -99,16 +99,16 @@ def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
 
     monkeypatch.setattr(sensing, "_search_seed", search)
     monkeypatch.setattr(sensing, "write_arrays", remember)
-    settings = Settings(quick=True, folder=tmp_path)
-    again = sensing.search_all.__wrapped__(settings)
+    settings = Settings(seeds=1, quick=True, folder=tmp_path)
+    again = sensing._searched.__wrapped__(settings)
     assert calls == [0]
     assert not list(tmp_path.iterdir())  # complete: nothing is left behind
     path = tmp_path / "figure-5-seed-0.partial.npz"
     write_arrays(path, kept["key"], part)  # as if it had been interrupted here
-    resumed = sensing.search_all.__wrapped__(settings)
+    resumed = sensing._searched.__wrapped__(settings)
     assert calls == [0]
     np.testing.assert_array_equal(resumed.first["equal", "wn"], again.first["equal", "wn"])
     write_arrays(path, kept["key"], part)
     path.write_bytes(path.read_bytes()[:-100])  # truncated: computed again
-    sensing.search_all.__wrapped__(settings)
+    sensing._searched.__wrapped__(settings)
     assert calls == [0, 0]

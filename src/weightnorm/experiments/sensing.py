@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
@@ -77,14 +77,19 @@ class Searched:
     size: str
 
 
-@lru_cache(maxsize=1)
 def search_all(settings: Settings) -> Searched:
+    """What `_searched` finds, kept for the three figures that show it."""
+    return _searched(replace(settings, seeds=1 if settings.quick else min(settings.seeds, SEEDS)))
+
+
+@lru_cache(maxsize=2)
+def _searched(settings: Settings) -> Searched:
     """Every method, schedule, start and seed: the searched step, and the refined ones.
 
     A seed that is done is kept on disk until all are, so that an interrupted figure goes on where it stopped.
     """
     alphas, shape = (QUICK_ALPHAS, (12, 2, 20)) if settings.quick else (ALPHAS, (30, 4, 60))
-    seeds = 1 if settings.quick else min(settings.seeds, SEEDS)
+    seeds = settings.seeds
     parts, files = [], []
     for seed in range(seeds):
         settings.tell(f"figure-5, seed {seed + 1} of {seeds}")
