@@ -52,7 +52,7 @@ def bench(
                 sensing_case(log, size=100, measurements=1_000, runs=16, steps=100, repeats=3),
             ]
         )
-        fits = [] if quick else fit_cases(log, repeats)
+        fits = [] if quick else fit_cases(log, 2 * repeats + 1)
         large = None if quick else cases.large_problem(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
