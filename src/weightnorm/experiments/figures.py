@@ -210,13 +210,13 @@ CAPTIONS = {
     "figure-5-left": """Matrix sensing: the nuclear norm of X at the end over the certified minimum of the same seed, against
         the scale α of the start (g0 = α², D0 = α² I), with equal steps for W and g; each method at the first step that
         converges, halving from 0.5, as in the paper. Dotted lines are certified minima: over positive semidefinite matrices,
-        the reference for GD, WN and rPGD, and over symmetric ones, for the -Diag methods, whose scales may turn negative; the
-        dashed line is the matrix that was measured. Bars are one standard deviation over seeds, triangles at the edge lie
-        beyond it. The first step that converges sits at the edge of stability, and where WN ends there is close to arbitrary.
-        Only one-scale rPGD, which does not converge before its step is near 1e-4, lies on its minimum.""",
+        the reference for GD, WN and rPGD, and over symmetric ones, for the -Diag methods (tried up to α = 5), whose scales
+        may turn negative; the dashed line is the matrix that was measured. Bars are one standard deviation over seeds,
+        triangles at the edge lie beyond it. The first step that converges sits at the edge of stability, and where WN ends
+        there is close to arbitrary. Only one-scale rPGD, which does not converge before its step is near 1e-4, lies on its
+        minimum.""",
     "figure-5-right": """As on the left with the scale frozen for 1,000 steps. From large starts the -Diag methods keep the
-        trace of their start, 30α²: the columns alone fit the data and D stays where it is. Where no point is drawn, no step
-        converged.""",
+        trace of their start, 30α²: the columns alone fit the data and D stays where it is.""",
     "figure-5-refined": """Beyond the paper: the same with each step halved four times more (rPGD's is small enough already),
         for equal steps and for two phases, and the recovery error ‖X − X*‖_F/‖X*‖_F. The accidents of the step search are
         gone: GD stays above the minimum from any start, WN comes near it, one-scale rPGD lies on it as long as α² is
