@@ -61,12 +61,12 @@ def test_every_statement_has_its_line(searched):
 
 def test_findings_follow_the_data(searched):
     """A verdict is computed: data that says otherwise turns it."""
-    assert sensing.reach(searched, searched.first, "equal", "rpgd") == int((searched.alphas**2 < 20).sum())
+    assert sensing.reach(searched, searched.first, "equal", "rpgd") == (int((searched.alphas**2 < 20).sum()), 3)
     perfect = {
         key: np.broadcast_to(searched.references[sensing.REFERENCES[key[1]]][:, None], v.shape)
         for key, v in searched.first.items()
     }
-    assert all(sensing.reach(searched, perfect, "two_phase", name) == searched.alphas.size for name in sensing.REFERENCES)
+    assert all(sensing.reach(searched, perfect, "two_phase", name)[0] == searched.alphas.size for name in sensing.REFERENCES)
 
 
 @pytest.mark.parametrize(("phase", "name"), [("two_phase", "rpgd"), ("equal", "rpgd")])
@@ -93,7 +93,7 @@ def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
         kept["key"] = key
         write_arrays(path, key, arrays)
 
-    def search(problem, alphas, seed):
+    def search(problem, alphas, seed, stop):
         calls.append(seed)
         return part
 

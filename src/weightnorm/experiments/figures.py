@@ -217,11 +217,11 @@ CAPTIONS = {
         minimum.""",
     "figure-5-right": """As on the left with the scale frozen for 1,000 steps. From large starts the -Diag methods keep the
         trace of their start, 30α²: the columns alone fit the data and D stays where it is.""",
-    "figure-5-refined": """Beyond the paper: the same with each step halved four times more (rPGD's is small enough already),
-        for equal steps and for two phases, and the recovery error ‖X − X*‖_F/‖X*‖_F. The accidents of the step search are
-        gone: GD stays above the minimum from any start, WN comes near it, one-scale rPGD lies on it as long as α² is
-        below it. Minimum nuclear norm is not recovery: 60 measurements do not determine a 30 × 30 matrix of rank 4, and no
-        method comes near X*, whose nuclear norm is the upper line.""",
+    "figure-5-refined": """Beyond the paper: the same with each step halved four times more (rPGD's is small enough already;
+        it was tried at four starts), for equal steps and for two phases, and the recovery error ‖X − X*‖_F/‖X*‖_F. The
+        accidents of the step search are gone: GD stays above the minimum from any start, WN comes near it, one-scale rPGD
+        lies on it as long as α² is below it. Minimum nuclear norm is not recovery: 60 measurements do not determine a 30 × 30
+        matrix of rank 4, and no method comes near X*, whose nuclear norm is the upper line.""",
     "phase-diagram": """Beyond the paper: distance to the minimum-norm solution over g0 and c, for ‖x*‖ = 3 and ‖w0⊥‖² = 0.6.
         The solid line parts where WN ends closer from where gradient descent does; right of the dashed line, and above its
         upper branch, the limit printed in the paper is off by more than 1 %.""",

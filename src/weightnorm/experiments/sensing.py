@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._pool import available_cores
+from .._pool import available_cores, run_all
 from ..datasets import make_sensing, sensing_start
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Method
 from ..problems import MatrixSensing
 from ..schedules import scaled, two_phase
-from ..step_search import StepSearch, search_steps
+from ..step_search import search_steps
 from ..sweeps.store import read_arrays, write_arrays
 from .runs import Finding, Result, Settings
 
@@ -28,6 +30,7 @@ CLOSE = 0.05  # within 5 % of the reference counts as close
 ALPHAS = (0.01, 0.1, 1.0, 2.0, 5.0, 10.0)
 REFERENCES = {"gd": "psd", "wn": "psd", "rpgd": "psd", "wn_diag": "symmetric", "rpgd_diag": "symmetric"}
 QUICK_ALPHAS = (0.1, 1.0, 5.0)
+SLOW_ALPHAS = (0.01, 1.0, 5.0, 10.0)  # one-scale rPGD, whose runs are long
 Rule = Callable[[float], Method]
 Key = tuple[str, str]
 Array = NDArray[np.float64]
@@ -74,7 +77,7 @@ class Searched:
     references: dict[str, Array]
     truth: Array
     num_steps: int
-    left_out: int
+    tried: dict[Key, NDArray[np.bool_]]
     size: str
 
 
@@ -91,22 +94,32 @@ def _searched(settings: Settings) -> Searched:
     """
     alphas, shape = (QUICK_ALPHAS, (12, 2, 20)) if settings.quick else (ALPHAS, (30, 4, 60))
     seeds = settings.seeds
-    parts, files = [], []
-    for seed in range(seeds):
-        settings.tell(f"figure-5, seed {seed + 1} of {seeds}")
-        key = f"figure 5 of weightnorm {version('weightnorm')}: {shape}, {alphas}, seed {seed}"
+    parts: dict[int, dict[str, Array]] = {}
+    stop = threading.Event()
+
+    def kept(seed: int) -> tuple[Path | None, str]:
         path = None if settings.folder is None else settings.folder / f"figure-5-seed-{seed}.partial.npz"
+        return path, f"figure 5 of weightnorm {version('weightnorm')}: {shape}, {alphas}, seed {seed}"
+
+    def work(seed: int) -> tuple[int, dict[str, Array]]:
+        path, key = kept(seed)
         part = None if path is None else read_arrays(path, key, PER_RUN + PER_SEED)
         if part is None:
-            part = _search_seed(make_sensing(*shape, seed), alphas, seed)
+            part = _search_seed(make_sensing(*shape, seed), alphas, seed, stop)
             if path is not None:
                 write_arrays(path, key, part)
-        parts.append(part)
-        files.append(path)
-    for path in files:
+        return seed, part
+
+    def finished(answers: list[tuple[int, dict[str, Array]]]) -> None:
+        parts.update(answers)
+        settings.tell(f"figure-5, {len(parts)} of {seeds} seeds")
+
+    settings.tell(f"figure-5, 0 of {seeds} seeds")
+    run_all(work, range(seeds), available_cores(), stop, finished)  # a seed a thread: its runs then share full lanes
+    for path, _ in map(kept, range(seeds)):
         if path is not None:
             path.unlink(missing_ok=True)
-    stacked = {name: np.array([part[name] for part in parts]) for name in PER_RUN + PER_SEED}
+    stacked = {name: np.array([parts[seed][name] for seed in range(seeds)]) for name in PER_RUN + PER_SEED}
     by_key = {name: {key: stacked[name][:, i] for i, key in enumerate(KEYS)} for name in PER_RUN}
     text = "d = {}, r = {}, m = {}".format(*shape) + f", {seeds} seed{'s' if seeds > 1 else ''}"
     references = {over: stacked[over] for over in ("psd", "symmetric")}
@@ -119,19 +132,25 @@ def _searched(settings: Settings) -> Searched:
         references=references,
         truth=stacked["truth"],
         num_steps=int(np.nansum(stacked["num_steps"])),
-        left_out=int(np.isnan(stacked["num_steps"]).sum()),
+        tried={key: ~np.isnan(values) for key, values in by_key["num_steps"].items()},
         size=text,
     )
 
 
-def _search_seed(problem: MatrixSensing, alphas: tuple[float, ...], seed: int) -> dict[str, Array]:
+def _search_seed(problem: MatrixSensing, alphas: tuple[float, ...], seed: int, stop: threading.Event) -> dict[str, Array]:
     part = {name: np.full((len(KEYS), len(alphas)), np.nan) for name in PER_RUN}
     starts = [sensing_start(problem.shape[1], alpha, seed) for alpha in alphas]
-    for places, found in (
-        _search(problem, starts, [key for key in KEYS if key[1] != "rpgd"], 0.5, 16, 4, 40_000),
+    fast = [(key, i) for key in KEYS if key[1] != "rpgd" for i, a in enumerate(alphas) if a <= 5.0 or "diag" not in key[1]]
+    slow = [
+        (key, i) for key in KEYS if key[1] == "rpgd" for i, a in enumerate(alphas) if a in SLOW_ALPHAS or alphas == QUICK_ALPHAS
+    ]
+    for places, options in (
+        (fast, {"refinements": 4, "max_steps": 40_000}),
         # One scale with projected steps needs steps a hundred times smaller, and so many more of them.
-        _search(problem, starts, [key for key in KEYS if key[1] == "rpgd"], 0.5, 14, 0, 1_000_000),
+        (slow, {"refinements": 0, "max_steps": 1_000_000, "num_candidates": 14}),
     ):
+        tasks = [(PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in places]
+        found = search_steps(problem, tasks, threads=1, progress=partial(_stop_if, stop), **options)
         for (key, i), search in zip(places, found, strict=True):
             where = (KEYS.index(key), i)
             part["first"][where], part["refined"][where], part["step"][where] = search.norm, search.limit, search.step
@@ -144,15 +163,9 @@ def _search_seed(problem: MatrixSensing, alphas: tuple[float, ...], seed: int) -
     return part
 
 
-def _search(
-    problem: MatrixSensing, starts: list[Any], keys: list[Key], largest: float, count: int, refinements: int, max_steps: int
-) -> tuple[list[tuple[Key, int]], list[StepSearch]]:
-    """The searches of these methods from every start; -Diag up to α = 5, since its D0 = α² I has a trace of d·α²."""
-    places = [(key, i) for key in keys for i in range(len(starts)) if starts[i]["scale"] <= 25.0 or "diag" not in key[1]]
-    tasks = [(PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in places]
-    cores = available_cores()
-    found = search_steps(problem, tasks, largest, count, refinements, max_steps=max_steps, threads=cores)
-    return places, found
+def _stop_if(stop: threading.Event, done: int, total: int) -> None:
+    if stop.is_set():
+        raise KeyboardInterrupt
 
 
 def excess(searched: Searched, norms: dict[Key, Array], phase: str, name: str) -> Any:
@@ -162,9 +175,10 @@ def excess(searched: Searched, norms: dict[Key, Array], phase: str, name: str) -
     return np.abs(norms[key] / reference - 1.0).mean(axis=0)
 
 
-def reach(searched: Searched, norms: dict[Key, Array], phase: str, name: str) -> int:
-    """At how many alphas a method ends close to its reference."""
-    return int((excess(searched, norms, phase, name) <= CLOSE).sum())
+def reach(searched: Searched, norms: dict[Key, Array], phase: str, name: str) -> tuple[int, int]:
+    """At how many alphas a method ends close to its reference, of how many tried."""
+    tried = searched.tried[(phase if (phase, name) in searched.tried else "equal", name)][0]
+    return int((excess(searched, norms, phase, name) <= CLOSE).sum()), int(tried.sum())
 
 
 def _panel(searched: Searched, norms: dict[Key, Array], phase: str) -> dict[str, Any]:
@@ -193,9 +207,9 @@ def figure_5_left(settings: Settings) -> Result:
         Finding(
             "figure-5-range",
             "WN and rPGD end close to the minimum nuclear norm for a broader range of starts than GD",
-            f"{searched.size}; starts (of {searched.alphas.size}) with a mean norm within {CLOSE:.0%} of the certified minimum "
+            f"{searched.size}; starts with a mean norm within {CLOSE:.0%} of the certified minimum, of those tried, "
             f"at the first step that converges: {_listed(counts)}; {_unfound(searched)} searches found no step",
-            min(counts["wn"], counts["rpgd"]) > counts["gd"],
+            min(_share(counts["wn"]), _share(counts["rpgd"])) > _share(counts["gd"]),
         ),
         Finding(
             "figure-5-overlap",
@@ -217,7 +231,7 @@ def figure_5_right(settings: Settings) -> Result:
         "figure-5-two-phase",
         "two phases end close to the minimum for a wider range of starts",
         f"starts within {CLOSE:.0%}, equal steps → two phases: "
-        + ", ".join(f"{LABELS[name]} {before[name]} → {after[name]}" for name in names),
+        + ", ".join(f"{LABELS[name]} {before[name][0]} → {after[name][0]} of {after[name][1]}" for name in names),
         all(after[name] >= before[name] for name in names) and any(after[name] > before[name] for name in names),
     )
     return Result(_panel(searched, searched.first, "two_phase"), {}, (finding,))
@@ -238,17 +252,19 @@ def figure_5_refined(settings: Settings) -> Result:
             errors = searched.error[(phase if (phase, name) in searched.error else "equal", name)]
             data[f"{phase}_{name}_error"] = _over_seeds(np.nanmean, errors)
     shared = {name: panel[name] for name in ("alpha", "psd_minimum", "psd_norm", "symmetric_minimum", "truth")}
-    below = searched.alphas[None, :] ** 2 < searched.references["psd"][:, None]
+    tried = searched.tried["equal", "rpgd"]
+    below = (searched.alphas[None, :] ** 2 < searched.references["psd"][:, None]) & tried
+    above = ~below & tried
     off = {phase: np.abs(searched.refined[(phase, "rpgd")] / searched.references["psd"][:, None] - 1) for phase in PHASES}
     near = float(np.max([values[below].max() for values in off.values()]))  # NaN if one of them did not converge
-    beyond = float(np.max([values[~below].max(initial=0.0) for values in off.values()]))
+    beyond = float(np.max([values[above].max(initial=0.0) for values in off.values()]))
     moved = {n: float(np.nanmax(np.abs(searched.refined["equal", n] / searched.first["equal", n] - 1))) for n in ("gd", "wn")}
     finding = Finding(
         "figure-5-refined",
         "(beyond the paper) small steps take one-scale rPGD to the minimum from every start below it",
         f"from starts with α² below the certified minimum rPGD ends within {near:.1g} of it, relatively, at steps near "
         f"{np.nanmedian(searched.step['equal', 'rpgd']):.1g}"
-        + (f"; from above, up to {beyond:.0%} off" if (~below).any() else "")
+        + (f"; from above, up to {beyond:.0%} off" if above.any() else "")
         + f". Refining the searched step moves GD by up to {moved['gd']:.0%} and WN by up to {moved['wn']:.0%}",
         near < 1e-3,
     )
@@ -266,10 +282,14 @@ LABELS = {"gd": "GD", "wn": "WN", "rpgd": "rPGD", "wn_diag": "WN-Diag", "rpgd_di
 
 
 def _unfound(searched: Searched) -> str:
-    tried = sum(values.size for values in searched.step.values()) - searched.left_out
-    missing = sum(int(np.isnan(values).sum()) for values in searched.step.values()) - searched.left_out
-    return f"{missing} of {tried}"
+    tried = sum(int(values.sum()) for values in searched.tried.values())
+    found = sum(int(np.isfinite(values).sum()) for values in searched.step.values())
+    return f"{tried - found} of {tried}"
 
 
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{LABELS[name]} {count}" for name, count in counts.items())
+def _listed(counts: dict[str, tuple[int, int]]) -> str:
+    return ", ".join(f"{LABELS[name]} {close} of {tried}" for name, (close, tried) in counts.items())
+
+
+def _share(count: tuple[int, int]) -> float:
+    return count[0] / count[1]

@@ -144,8 +144,9 @@ def _nuclear(axes: Axes, data: dict[str, Any], prefix: str, title: str) -> None:
     x = data["alpha"]
     for name, (label, colour, marker) in SENSING.items():
         mean, spread = data[f"{prefix}{name}_mean"], data[f"{prefix}{name}_spread"]
-        shown = np.minimum(mean, _TOP)
-        axes.errorbar(x, shown, np.where(mean < _TOP, spread, 0.0), fmt=f"{marker}-", color=colour, label=label,
+        drawn = np.isfinite(mean)
+        shown = np.minimum(mean, _TOP)[drawn]
+        axes.errorbar(x[drawn], shown, np.where(mean < _TOP, spread, 0.0)[drawn], fmt=f"{marker}-", color=colour, label=label,
                       markersize=4.5, linewidth=1.3, capsize=2, elinewidth=0.8)  # fmt: skip
         for place in np.flatnonzero(mean > _TOP):
             axes.annotate("▲", (x[place], _TOP), ha="center", va="bottom", color=colour, fontsize=8, annotation_clip=False)
@@ -170,9 +171,10 @@ def _refined(figure: Figure, axes: Any, data: dict[str, Any]) -> None:
     for name, (_, colour, marker) in SENSING.items():
         for phase, style in (("equal", "-"), ("two_phase", "--")):
             if (name, phase) != ("gd", "two_phase"):
-                axes[2].plot(
-                    data["alpha"], data[f"{phase}_{name}_error"], marker + style, color=colour, markersize=4, linewidth=1.1
-                )
+                error = data[f"{phase}_{name}_error"]
+                drawn = np.isfinite(error)
+                x, y = data["alpha"][drawn], error[drawn]
+                axes[2].plot(x, y, marker + style, color=colour, markersize=4, linewidth=1.1)
     axes[2].plot([], [], "-", color="0.3", label="equal steps")
     axes[2].plot([], [], "--", color="0.3", label="two phases")
     axes[2].set(xscale="log", yscale="log", xlabel="scale of the start, α", ylabel="recovery error ‖X − X*‖ / ‖X*‖")
