@@ -94,32 +94,36 @@ def _searched(settings: Settings) -> Searched:
     """
     alphas, shape = (QUICK_ALPHAS, (12, 2, 20)) if settings.quick else (ALPHAS, (30, 4, 60))
     seeds = settings.seeds
-    parts: dict[int, dict[str, Array]] = {}
+    items = [(seed, slow) for slow in (True, False) for seed in range(seeds)]  # the long ones first
+    parts: dict[tuple[int, bool], dict[str, Array]] = {}
     stop = threading.Event()
 
-    def kept(seed: int) -> tuple[Path | None, str]:
-        path = None if settings.folder is None else settings.folder / f"figure-5-seed-{seed}.partial.npz"
-        return path, f"figure 5 of weightnorm {version('weightnorm')}: {shape}, {alphas}, seed {seed}"
+    def kept(item: tuple[int, bool]) -> tuple[Path | None, str]:
+        name = f"figure-5-seed-{item[0]}-{'slow' if item[1] else 'fast'}"
+        path = None if settings.folder is None else settings.folder / f"{name}.partial.npz"
+        return path, f"{name} of weightnorm {version('weightnorm')}: {shape}, {alphas}"
 
-    def work(seed: int) -> tuple[int, dict[str, Array]]:
-        path, key = kept(seed)
+    def work(item: tuple[int, bool]) -> tuple[tuple[int, bool], dict[str, Array]]:
+        path, key = kept(item)
         part = None if path is None else read_arrays(path, key, PER_RUN + PER_SEED)
         if part is None:
-            part = _search_seed(make_sensing(*shape, seed), alphas, seed, stop)
+            part = _search_seed(make_sensing(*shape, item[0]), alphas, *item, stop)
             if path is not None:
                 write_arrays(path, key, part)
-        return seed, part
+        return item, part
 
-    def finished(answers: list[tuple[int, dict[str, Array]]]) -> None:
+    def finished(answers: list[tuple[tuple[int, bool], dict[str, Array]]]) -> None:
         parts.update(answers)
-        settings.tell(f"figure-5, {len(parts)} of {seeds} seeds")
+        settings.tell(f"figure-5, {len(parts)} of {len(items)} parts")
 
-    settings.tell(f"figure-5, 0 of {seeds} seeds")
-    run_all(work, range(seeds), available_cores(), stop, finished)  # a seed a thread: its runs then share full lanes
-    for path, _ in map(kept, range(seeds)):
+    settings.tell(f"figure-5, 0 of {len(items)} parts")
+    run_all(work, items, available_cores(), stop, finished)  # a part a thread: its runs then share full lanes
+    for path, _ in map(kept, items):
         if path is not None:
             path.unlink(missing_ok=True)
-    stacked = {name: np.array([parts[seed][name] for seed in range(seeds)]) for name in PER_RUN + PER_SEED}
+    both = [(parts[seed, False], parts[seed, True]) for seed in range(seeds)]
+    whole = [{name: np.where(np.isnan(a[name]), b[name], a[name]) for name in PER_RUN + PER_SEED} for a, b in both]
+    stacked = {name: np.array([part[name] for part in whole]) for name in PER_RUN + PER_SEED}
     by_key = {name: {key: stacked[name][:, i] for i, key in enumerate(KEYS)} for name in PER_RUN}
     text = "d = {}, r = {}, m = {}".format(*shape) + f", {seeds} seed{'s' if seeds > 1 else ''}"
     references = {over: stacked[over] for over in ("psd", "symmetric")}
@@ -137,25 +141,28 @@ def _searched(settings: Settings) -> Searched:
     )
 
 
-def _search_seed(problem: MatrixSensing, alphas: tuple[float, ...], seed: int, stop: threading.Event) -> dict[str, Array]:
+def _search_seed(
+    problem: MatrixSensing, alphas: tuple[float, ...], seed: int, slow: bool, stop: threading.Event
+) -> dict[str, Array]:
+    """One-scale rPGD, which needs steps a hundred times smaller and so many more of them, or all the others."""
     part = {name: np.full((len(KEYS), len(alphas)), np.nan) for name in PER_RUN}
     starts = [sensing_start(problem.shape[1], alpha, seed) for alpha in alphas]
-    fast = [(key, i) for key in KEYS if key[1] != "rpgd" for i, a in enumerate(alphas) if a <= 5.0 or "diag" not in key[1]]
-    slow = [
-        (key, i) for key in KEYS if key[1] == "rpgd" for i, a in enumerate(alphas) if a in SLOW_ALPHAS or alphas == QUICK_ALPHAS
-    ]
-    for places, options in (
-        (fast, {"refinements": 4, "max_steps": 40_000}),
-        # One scale with projected steps needs steps a hundred times smaller, and so many more of them.
-        (slow, {"refinements": 0, "max_steps": 1_000_000, "num_candidates": 14}),
-    ):
-        tasks = [(PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in places]
-        found = search_steps(problem, tasks, threads=1, progress=partial(_stop_if, stop), **options)
-        for (key, i), search in zip(places, found, strict=True):
-            where = (KEYS.index(key), i)
-            part["first"][where], part["refined"][where], part["step"][where] = search.norm, search.limit, search.step
-            part["error"][where] = problem.recovery_error(search.refined[-1].weights) if search.found else np.nan
-            part["num_steps"][where] = sum(candidate.num_steps for candidate in search.candidates)
+    if slow:
+        wanted = [
+            (key, i) for key in KEYS if key[1] == "rpgd" for i, a in enumerate(alphas) if len(alphas) == 3 or a in SLOW_ALPHAS
+        ]
+        options = {"refinements": 0, "max_steps": 1_000_000, "num_candidates": 14}
+    else:
+        others = [key for key in KEYS if key[1] != "rpgd"]
+        wanted = [(key, i) for key in others for i, a in enumerate(alphas) if a <= 5.0 or "diag" not in key[1]]
+        options = {"refinements": 4, "max_steps": 40_000}
+    tasks = [(PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in wanted]
+    found = search_steps(problem, tasks, threads=1, progress=partial(_stop_if, stop), **options)
+    for (key, i), search in zip(wanted, found, strict=True):
+        where = (KEYS.index(key), i)
+        part["first"][where], part["refined"][where], part["step"][where] = search.norm, search.limit, search.step
+        part["error"][where] = problem.recovery_error(search.refined[-1].weights) if search.found else np.nan
+        part["num_steps"][where] = sum(candidate.num_steps for candidate in search.candidates)
     for over in ("psd", "symmetric"):
         part[over] = np.array(problem.min_nuclear_norm(over).value)
     assert problem.ground_truth is not None
