@@ -13,9 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def reproduce(
-    figures: Annotated[list[str] | None, typer.Argument(help="all, figure-1, figure-3, figure-4-top, phase-diagram, …")] = None,
+    figures: Annotated[
+        list[str] | None, typer.Argument(help="all, figure-1, figure-3, figure-4-top, figure-5, phase-diagram, …")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer scales and seeds: seconds.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds per point; 20 by default, 3 with --quick.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds per point; 20 by default (5 for figure-5), 3 with --quick.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where figures, data and the report go.")] = Path("reproduced"),
     open_report: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
