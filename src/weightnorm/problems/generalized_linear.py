@@ -51,14 +51,6 @@ class GeneralizedLinear(LinearModel):
     def __repr__(self) -> str:
         return f"GeneralizedLinear(shape={self.shape}, loss={type(self.loss).__name__})"
 
-    def value(self, x: Any) -> Any:
-        """The loss, for x of shape (d,) or, row by row, (n, d)."""
-        return self.value_and_gradient(x)[0]
-
-    def gradient(self, x: Any) -> NDArray[np.float64]:
-        """Aᵀℓ′(Ax), for x of shape (d,) or, row by row, (n, d)."""
-        return self.value_and_gradient(x)[1]
-
     def value_and_gradient(self, x: Any) -> tuple[Any, NDArray[np.float64]]:
         """Both at once, with the predictions computed once."""
         x = np.asarray(x, dtype=np.float64)

@@ -49,14 +49,6 @@ class LeastSquares(LinearModel):
     def __repr__(self) -> str:
         return f"LeastSquares(shape={self.shape})"
 
-    def value(self, x: Any) -> Any:
-        """½‖Ax − y‖², for x of shape (d,) or, row by row, (n, d)."""
-        return self.value_and_gradient(x)[0]
-
-    def gradient(self, x: Any) -> NDArray[np.float64]:
-        """Aᵀ(Ax − y), for x of shape (d,) or, row by row, (n, d)."""
-        return self.value_and_gradient(x)[1]
-
     def value_and_gradient(self, x: Any) -> tuple[Any, NDArray[np.float64]]:
         """Both at once, with the residual computed once."""
         x = np.asarray(x, dtype=np.float64)

@@ -64,6 +64,14 @@ class LinearModel(VectorWeights):
     A: Any
     shape: tuple[int, int]
 
+    def value(self, x: Any) -> Any:
+        """The loss, for x of shape (d,) or, row by row, (n, d)."""
+        return self.value_and_gradient(x)[0]
+
+    def gradient(self, x: Any) -> Array:
+        """The gradient of the loss, for x of shape (d,) or, row by row, (n, d)."""
+        return self.value_and_gradient(x)[1]
+
     @cached_property
     def factorisation(self) -> Factorisation:
         """A = U S Vᵀ, computed at first use and kept."""
