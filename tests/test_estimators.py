@@ -24,14 +24,20 @@ ESTIMATORS = [
     wn.WeightNormRegressor("wn"),
     wn.WeightNormRegressor("gd"),
     wn.WeightNormClassifier(),
-    wn.WeightNormClassifier("wn", max_iter=500),
-    wn.WeightNormClassifier("gd", max_iter=500),
 ]
+SLOWER = [wn.WeightNormClassifier("wn", max_iter=500), wn.WeightNormClassifier("gd", max_iter=500)]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(SLOWER)
+def test_scikit_learn_checks_of_the_other_methods(estimator, check):
     check(estimator)
 
 
