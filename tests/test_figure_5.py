@@ -93,11 +93,11 @@ def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
         kept[path.name] = key
         write_arrays(path, key, arrays)
 
-    def search(problem, alphas, seed, slow, stop):
+    def search(layout, seed, slow, stop):
         calls.append(slow)
         return part
 
-    monkeypatch.setattr(sensing, "_search_seed", search)
+    monkeypatch.setattr(sensing, "_search_part", search)
     monkeypatch.setattr(sensing, "write_arrays", remember)
     settings = Settings(seeds=1, quick=True, folder=tmp_path)
     again = sensing._searched.__wrapped__(settings)

@@ -309,7 +309,7 @@ def advance(
                 alive[run] = False
                 left -= 1
         if t == count or left == 0:
-            return t
+            return
         if lone:
             _combine_one(sensors, num_chunks, num_rows, measured, packed)
         else:
@@ -328,4 +328,3 @@ def advance(
                 kind[run], columns[run], factor, start, scratch, slope[i], scale, norm, run * rank, rank, width,
                 steps[0, t, i], steps[1, t, i], powers, 4 * run,
             )  # fmt: skip
-    return count

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,13 +18,14 @@ from .. import _validate
 from ..problems import GeneralizedLinear
 from ..problems.logits import Logits
 from ..rowspace import RowSpace
+from .base import WeightNormEstimator
 from .data import Centred, centre, require_squares, start_direction
 from .training import Trained, train
 
 METHODS = ("rpgd", "wn", "gd")
 
 
-class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignore[misc]
     """Logistic regression by weight normalization: two classes with one scale, more with one scale a class.
 
     Where the classes can be separated training drives the weights towards the maximum margin, and the part of the direction
@@ -110,18 +111,9 @@ class WeightNormClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> WeightNormClassifier:
         """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least two classes."""
-        method = _validate.choice("method", self.method, METHODS)
-        ratio = _validate.real("ratio", self.ratio, minimum=0.0, strict=True)
-        tol = _validate.real("tol", self.tol, minimum=0.0)
-        max_iter = _validate.integer("max_iter", self.max_iter, minimum=1)
+        method, ratio, tol, max_iter = self._options(METHODS)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
         require_squares(X)
         check_classification_targets(y)

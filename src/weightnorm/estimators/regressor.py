@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,12 +19,13 @@ from ..methods.base import Method
 from ..problems import LeastSquares
 from ..run import run
 from ..theory import flow_limit
+from .base import WeightNormEstimator
 from .data import both_steps, centre, in_units, require_squares, start_direction
 
 METHODS = ("limit", "rpgd", "wn", "gd")
 
 
-class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[misc]
     """Linear regression by weight normalization, from any start: an interpolating fit near minimum norm.
 
     With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖ they end near those of smallest norm,
@@ -111,18 +112,9 @@ class WeightNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> WeightNormRegressor:
         """Fit to samples X (n_samples, n_features), dense or sparse, and targets y."""
-        method = _validate.choice("method", self.method, METHODS)
-        ratio = _validate.real("ratio", self.ratio, minimum=0.0, strict=True)
-        tol = _validate.real("tol", self.tol, minimum=0.0)
-        max_iter = _validate.integer("max_iter", self.max_iter, minimum=1)
+        method, ratio, tol, max_iter = self._options(METHODS)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64, y_numeric=True)
         require_squares(X)
         unit, offset, rest = _standard(np.asarray(y, dtype=np.float64), bool(self.fit_intercept))

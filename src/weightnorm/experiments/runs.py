@@ -41,11 +41,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Result:
-    """The data of a figure: named arrays, the steps all runs made, and findings about the paper's statements."""
+    """The data of a figure: named arrays, the steps all runs made, and findings about the paper's statements.
+
+    `seeds` is the number of seeds where it is not the one asked for.
+    """
 
     data: dict[str, Any]
     num_steps: dict[str, int]
     findings: tuple[Finding, ...]
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from .._pool import available_cores, run_all
 from ..datasets import make_sensing, sensing_start
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Method
-from ..problems import MatrixSensing
 from ..schedules import scaled, two_phase
 from ..step_search import search_steps
 from ..sweeps.store import read_arrays, write_arrays
@@ -27,10 +26,7 @@ from .runs import Finding, Result, Settings
 SEEDS = 5
 THAW = 1001  # the scale moves for t > 1000
 CLOSE = 0.05  # within 5 % of the reference counts as close
-ALPHAS = (0.01, 0.1, 1.0, 2.0, 5.0, 10.0)
 REFERENCES = {"gd": "psd", "wn": "psd", "rpgd": "psd", "wn_diag": "symmetric", "rpgd_diag": "symmetric"}
-QUICK_ALPHAS = (0.1, 1.0, 5.0)
-SLOW_ALPHAS = (0.01, 1.0, 5.0, 10.0)  # one-scale rPGD, whose runs are long
 Rule = Callable[[float], Method]
 Key = tuple[str, str]
 Array = NDArray[np.float64]
@@ -59,6 +55,21 @@ PHASES: dict[str, dict[str, Rule]] = {
     "two_phase": {name: rule for name, rule in _rules(lambda c: two_phase(0.0, c, THAW)).items() if name != "gd"},
 }
 
+
+@dataclass(frozen=True)
+class Layout:
+    """The problem, and the alphas from which each kind of method starts."""
+
+    size: int
+    rank: int
+    measurements: int
+    alphas: tuple[float, ...]
+    slow_alphas: tuple[float, ...]  # of one-scale rPGD, whose runs are long
+    largest_diag_alpha: float = 5.0  # D0 = α² I has a trace of d·α²
+
+
+FULL = Layout(30, 4, 60, (0.01, 0.1, 1.0, 2.0, 5.0, 10.0), slow_alphas=(0.01, 1.0, 5.0, 10.0))
+QUICK = Layout(12, 2, 20, (0.1, 1.0, 5.0), slow_alphas=(0.1, 1.0, 5.0))
 
 KEYS = tuple((phase, name) for phase, rules in PHASES.items() for name in rules)
 PER_RUN = ("first", "refined", "error", "step", "num_steps")  # (key, alpha) each
@@ -90,10 +101,9 @@ def search_all(settings: Settings) -> Searched:
 def _searched(settings: Settings) -> Searched:
     """Every method, schedule, start and seed: the searched step, and the refined ones.
 
-    A seed that is done is kept on disk until all are, so that an interrupted figure goes on where it stopped.
+    A part that is done is kept on disk until all are, so that an interrupted figure goes on where it stopped.
     """
-    alphas, shape = (QUICK_ALPHAS, (12, 2, 20)) if settings.quick else (ALPHAS, (30, 4, 60))
-    seeds = settings.seeds
+    layout, seeds = QUICK if settings.quick else FULL, settings.seeds
     items = [(seed, slow) for slow in (True, False) for seed in range(seeds)]  # the long ones first
     parts: dict[tuple[int, bool], dict[str, Array]] = {}
     stop = threading.Event()
@@ -101,13 +111,13 @@ def _searched(settings: Settings) -> Searched:
     def kept(item: tuple[int, bool]) -> tuple[Path | None, str]:
         name = f"figure-5-seed-{item[0]}-{'slow' if item[1] else 'fast'}"
         path = None if settings.folder is None else settings.folder / f"{name}.partial.npz"
-        return path, f"{name} of weightnorm {version('weightnorm')}: {shape}, {alphas}"
+        return path, f"{name} of weightnorm {version('weightnorm')}: {layout}"
 
     def work(item: tuple[int, bool]) -> tuple[tuple[int, bool], dict[str, Array]]:
         path, key = kept(item)
         part = None if path is None else read_arrays(path, key, PER_RUN + PER_SEED)
         if part is None:
-            part = _search_seed(make_sensing(*shape, item[0]), alphas, *item, stop)
+            part = _search_part(layout, *item, stop)
             if path is not None:
                 write_arrays(path, key, part)
         return item, part
@@ -125,10 +135,10 @@ def _searched(settings: Settings) -> Searched:
     whole = [{name: np.where(np.isnan(a[name]), b[name], a[name]) for name in PER_RUN + PER_SEED} for a, b in both]
     stacked = {name: np.array([part[name] for part in whole]) for name in PER_RUN + PER_SEED}
     by_key = {name: {key: stacked[name][:, i] for i, key in enumerate(KEYS)} for name in PER_RUN}
-    text = "d = {}, r = {}, m = {}".format(*shape) + f", {seeds} seed{'s' if seeds > 1 else ''}"
+    text = f"d = {layout.size}, r = {layout.rank}, m = {layout.measurements}, {seeds} seed{'s' if seeds > 1 else ''}"
     references = {over: stacked[over] for over in ("psd", "symmetric")}
     return Searched(
-        alphas=np.array(alphas),
+        alphas=np.array(layout.alphas),
         first=by_key["first"],
         refined=by_key["refined"],
         error=by_key["error"],
@@ -141,20 +151,18 @@ def _searched(settings: Settings) -> Searched:
     )
 
 
-def _search_seed(
-    problem: MatrixSensing, alphas: tuple[float, ...], seed: int, slow: bool, stop: threading.Event
-) -> dict[str, Array]:
-    """One-scale rPGD, which needs steps a hundred times smaller and so many more of them, or all the others."""
-    part = {name: np.full((len(KEYS), len(alphas)), np.nan) for name in PER_RUN}
-    starts = [sensing_start(problem.shape[1], alpha, seed) for alpha in alphas]
+def _search_part(layout: Layout, seed: int, slow: bool, stop: threading.Event) -> dict[str, Array]:
+    """One-scale rPGD, which needs steps a hundred times smaller and so many more of them; or all the others."""
+    problem = make_sensing(layout.size, layout.rank, layout.measurements, seed)
+    part: dict[str, Array] = {name: np.full((len(KEYS), len(layout.alphas)), np.nan) for name in PER_RUN}
+    part |= dict.fromkeys(PER_SEED, np.array(np.nan))
+    starts = [sensing_start(layout.size, alpha, seed) for alpha in layout.alphas]
+    places = [(key, i) for key in KEYS for i in range(len(starts)) if (key[1] == "rpgd") == slow]
     if slow:
-        wanted = [
-            (key, i) for key in KEYS if key[1] == "rpgd" for i, a in enumerate(alphas) if len(alphas) == 3 or a in SLOW_ALPHAS
-        ]
+        wanted = [(key, i) for key, i in places if layout.alphas[i] in layout.slow_alphas]
         options = {"refinements": 0, "max_steps": 1_000_000, "num_candidates": 14}
     else:
-        others = [key for key in KEYS if key[1] != "rpgd"]
-        wanted = [(key, i) for key in others for i, a in enumerate(alphas) if a <= 5.0 or "diag" not in key[1]]
+        wanted = [(key, i) for key, i in places if layout.alphas[i] <= layout.largest_diag_alpha or "diag" not in key[1]]
         options = {"refinements": 4, "max_steps": 40_000}
     tasks = [(PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in wanted]
     found = search_steps(problem, tasks, threads=1, progress=partial(_stop_if, stop), **options)
@@ -163,10 +171,10 @@ def _search_seed(
         part["first"][where], part["refined"][where], part["step"][where] = search.norm, search.limit, search.step
         part["error"][where] = problem.recovery_error(search.refined[-1].weights) if search.found else np.nan
         part["num_steps"][where] = sum(candidate.num_steps for candidate in search.candidates)
-    for over in ("psd", "symmetric"):
-        part[over] = np.array(problem.min_nuclear_norm(over).value)
-    assert problem.ground_truth is not None
-    part["truth"] = np.array(np.linalg.norm(problem.ground_truth, "nuc"))
+    if not slow:
+        assert problem.ground_truth is not None
+        part |= {over: np.array(problem.min_nuclear_norm(over).value) for over in ("psd", "symmetric")}
+        part["truth"] = np.array(np.linalg.norm(problem.ground_truth, "nuc"))
     return part
 
 
@@ -225,7 +233,7 @@ def figure_5_left(settings: Settings) -> Result:
             max(off.values()) < 0.01,
         ),
     )
-    return Result(_panel(searched, searched.first, "equal"), {"sensing": searched.num_steps}, findings)
+    return Result(_panel(searched, searched.first, "equal"), {"sensing": searched.num_steps}, findings, searched.truth.size)
 
 
 def figure_5_right(settings: Settings) -> Result:
@@ -241,7 +249,7 @@ def figure_5_right(settings: Settings) -> Result:
         + ", ".join(f"{LABELS[name]} {before[name][0]} → {after[name][0]} of {after[name][1]}" for name in names),
         all(after[name] >= before[name] for name in names) and any(after[name] > before[name] for name in names),
     )
-    return Result(_panel(searched, searched.first, "two_phase"), {}, (finding,))
+    return Result(_panel(searched, searched.first, "two_phase"), {}, (finding,), searched.truth.size)
 
 
 def figure_5_refined(settings: Settings) -> Result:
@@ -275,7 +283,7 @@ def figure_5_refined(settings: Settings) -> Result:
         + f". Refining the searched step moves GD by up to {moved['gd']:.0%} and WN by up to {moved['wn']:.0%}",
         near < 1e-3,
     )
-    return Result(shared | data, {}, (finding,))
+    return Result(shared | data, {}, (finding,), searched.truth.size)
 
 
 def _over_seeds(summary: Callable[..., Any], values: Array) -> Any:

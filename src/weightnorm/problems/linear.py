@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -17,12 +18,12 @@ Array = NDArray[np.float64]
 FLAT = 16 * float(np.finfo(np.float64).eps)  # a gradient this small against its own terms is rounding
 
 
-class VectorWeights:
+class VectorWeights(ABC):
     """Mixin: what methods and loops ask of a problem with weights x = g·w, from its value_and_gradient alone."""
 
+    @abstractmethod
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
         """Loss and gradient, row by row."""
-        raise NotImplementedError
 
     def polar(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
         """The loss at x = g·w of unit rows w, ∇_w = g G and ∇_g = ⟨w, G⟩."""

@@ -160,17 +160,15 @@ class MatrixSensing:
         return loss, 2.0 * (M @ factor)
 
     def polar(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
-        """Loss, ∇_W = 2 W D M-wise and ∇_D = w_jᵀ M w_j at X = Σ_j D_j w_j w_jᵀ; one scale sums over the columns."""
+        """Loss, ∇_W = 2 M W D and ∇_D = w_jᵀ M w_j at X = W D Wᵀ; with one scale, D = g I, the latter summed over j."""
         loss, M, _ = self._at(self.weights(unit, scale))
         turned = M @ unit
         slope = (unit * turned).sum(axis=1)
-        spread = scale[:, None, None] if scale.ndim == 1 else scale[:, None, :]
-        return loss, 2.0 * spread * turned, slope.sum(axis=1) if scale.ndim == 1 else slope
+        return loss, 2.0 * _beside(scale) * turned, slope.sum(axis=1) if scale.ndim == 1 else slope
 
     def weights(self, unit: Array, scale: Array) -> Array:
         """X (n, d, d) from unit factors (n, d, r) and scales (n,) or (n, r)."""
-        spread = scale[:, None, None] if scale.ndim == 1 else scale[:, None, :]
-        X = (spread * unit) @ unit.swapaxes(1, 2)
+        X = (_beside(scale) * unit) @ unit.swapaxes(1, 2)
         return np.asarray(0.5 * (X + X.swapaxes(1, 2)))
 
     def scale_of(self, norm: Array) -> Array:
@@ -242,6 +240,11 @@ class MatrixSensing:
         if X.ndim not in (2, 3) or X.shape[-2:] != (d, d):
             raise ValueError(f"{name} must have shape ({d}, {d}) or (n, {d}, {d}), got {X.shape}")
         return X
+
+
+def _beside(scale: Array) -> Array:
+    """Scales (n,) or (n, r), shaped so as to multiply the columns of factors (n, d, r)."""
+    return scale[:, None, None] if scale.ndim == 1 else scale[:, None, :]
 
 
 def nuclear_norm(X: Array) -> Array:

@@ -81,7 +81,7 @@ def reproduce(
         progress(total - 1, total, "report")
     loop = numpy_time(results)
     facts = {
-        "seeds": str(seeds),
+        "seeds": f"{seeds}; {own}" if (own := _own_seeds(results)) else str(seeds),
         "run time": f"{taken:.1f} s, of which {computing:.1f} s for the runs; the rest draws and certifies",
         "the same runs by a plain NumPy loop": f"{loop:.0f} s, extrapolated from 10,000 steps of each method"
         + (f": {loop / computing:.0f} × as long" if loop > 0 else ""),
@@ -90,6 +90,11 @@ def reproduce(
     report = out / "report.html"
     report.write_text(write_report(sections, certificate, facts, alt_texts), encoding="utf-8")
     return Reproduced(report, results, certificate, taken, computing, loop)
+
+
+def _own_seeds(results: dict[str, Result]) -> str:
+    """Which figures had another number of seeds than was asked for."""
+    return ", ".join(f"{result.seeds} for {name}" for name, result in results.items() if result.seeds is not None)
 
 
 def _tell(progress: Progress | None, done: int, total: int, text: str) -> None:
@@ -143,6 +148,6 @@ def _store(path: Path, experiment: Experiment, result: Result, seeds: int) -> No
     for name, values in result.data.items():
         array = np.asarray(values)
         variables[name] = (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array)
-    attributes = {"title": experiment.title, "caption": experiment.caption, "seeds": seeds, **machine()}
+    attributes = {"title": experiment.title, "caption": experiment.caption, "seeds": result.seeds or seeds, **machine()}
     data = xarray.Dataset(variables, attrs=attributes)
     write_bytes(path, bytes(data.to_netcdf(engine="h5netcdf")))

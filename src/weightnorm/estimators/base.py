@@ -1,0 +1,42 @@
+"""What both estimators are: scikit-learn estimators with the same options, checked in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sklearn.base import BaseEstimator
+
+from .. import _validate
+
+
+class Options(NamedTuple):
+    """The checked options of a fit."""
+
+    method: str
+    ratio: float
+    tol: float
+    max_iter: int
+
+
+class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
+    """Sparse input is welcome, and the common options are checked when fitting."""
+
+    method: str
+    ratio: float
+    tol: float
+    max_iter: int
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _options(self, methods: Sequence[str]) -> Options:
+        return Options(
+            _validate.choice("method", self.method, methods),
+            _validate.real("ratio", self.ratio, minimum=0.0, strict=True),
+            _validate.real("tol", self.tol, minimum=0.0),
+            _validate.integer("max_iter", self.max_iter, minimum=1),
+        )
