@@ -41,6 +41,17 @@ def reference_run(method, A, y, g0, w0, steps, *, tolerance=-1.0, max_steps=10_0
     return {"weights": x, "scale": g, "direction_norm": float(np.linalg.norm(w)), "loss": loss, "num_steps": t}
 
 
+def assert_same_stop(steps, loss, twin_steps, twin_loss, tolerance):
+    """Both stopped at the first iterate within the tolerance: the same one, unless rounding decided between two.
+
+    Where the loss at the earlier stop is the tolerance to rounding, the other run may need one more step.
+    """
+    if steps != twin_steps:
+        assert abs(steps - twin_steps) == 1, (steps, twin_steps)
+        earlier = loss if steps < twin_steps else twin_loss
+        assert abs(earlier - tolerance) <= 1e-9 * tolerance, (earlier, tolerance)
+
+
 def sensing_weights(kind, vector, scale):
     """X of a sensing method's own coordinates: U, (g, W) or (D, W), W not assumed to be normalised."""
     if kind == "gd":

@@ -61,7 +61,12 @@ def test_every_statement_has_its_line(searched):
 
 def test_findings_follow_the_data(searched):
     """A verdict is computed: data that says otherwise turns it."""
-    assert sensing.reach(searched, searched.first, "equal", "rpgd") == (int((searched.alphas**2 < 20).sum()), 3)
+    off = {key: values.copy() for key, values in searched.first.items()}
+    minimum = searched.references[sensing.REFERENCES["rpgd"]]
+    off["equal", "rpgd"][:] = minimum[:, None] * (1.0 + sensing.CLOSE * np.array([0.9, -0.9, 1.1]))
+    assert sensing.reach(searched, off, "equal", "rpgd") == (2, 3)
+    off["equal", "rpgd"][:, 0] = np.nan  # one that did not converge is not close
+    assert sensing.reach(searched, off, "equal", "rpgd") == (1, 3)
     perfect = {
         key: np.broadcast_to(searched.references[sensing.REFERENCES[key[1]]][:, None], v.shape)
         for key, v in searched.first.items()

@@ -7,6 +7,7 @@ from reference import reference_run
 
 import weightnorm as wn
 from weightnorm.loops import recording
+from weightnorm.loops.watch import FIRST_LOOK
 
 STEP = 0.05
 
@@ -84,6 +85,7 @@ def test_a_diverged_result_is_no_start(problem, w0):
         wn.run(wn.RPGD(STEP, STEP), problem, start=result)
 
 
+@pytest.mark.rounding
 class TestStationary:
     @pytest.mark.parametrize("coordinates", ["reduced", "full"])
     @pytest.mark.parametrize("method", ["wn", "rpgd"])
@@ -143,6 +145,7 @@ class TestStationary:
         assert (result.status, result.num_steps) == ("max_steps", 30_000)
 
 
+@pytest.mark.rounding
 class TestCycles:
     """A cycle of even period comes back at every look; it must not pass for a standstill."""
 
@@ -220,13 +223,18 @@ def test_a_method_of_ones_own_runs_by_its_own_rule(problem, w0):
     assert int(data.num_steps.item()) == theirs.num_steps
 
 
-def test_nothing_warns(problem, w0):
-    """pytest turns warnings into errors; these overflow, divide by zero or start beyond all measure."""
-    for coordinates in ("reduced", "full"):
-        for scale in (1e200, 1e-200, 0.0):
-            for method in (wn.RPGD(STEP, STEP), wn.WeightNorm(STEP, STEP), wn.GradientDescent(1e10)):
-                wn.run(method, problem, scale, w0, max_steps=100, coordinates=coordinates)
-                wn.sweep(problem, {"m": method}, [scale], w0, max_steps=100, coordinates=coordinates)
+@pytest.mark.parametrize("coordinates", ["reduced", "full"])
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 0.0])
+@pytest.mark.parametrize("method", [wn.RPGD(STEP, STEP), wn.WeightNorm(STEP, STEP), wn.GradientDescent(1e10)])
+def test_beyond_all_measure_there_is_still_a_status(problem, w0, method, scale, coordinates):
+    """Overflow and division by zero: what is not finite is called diverged, in a run and in a sweep alike."""
+    result = wn.run(method, problem, scale, w0, max_steps=100, coordinates=coordinates)
+    data = wn.sweep(problem, {"m": method}, [scale], w0, max_steps=100, coordinates=coordinates)
+    assert result.status.code == int(data.status.item())
+    diverges = scale == 1e200 or isinstance(method, wn.GradientDescent)
+    assert (result.status == "diverged") == diverges
+    assert diverges or (np.isfinite(result.weights).all() and np.isfinite(result.loss))
+    assert np.geterr()["over"] == "warn"  # the silence is the run's own
 
 
 class TestRecording:
@@ -268,6 +276,7 @@ class TestRecording:
         assert history.loss[-1] == pytest.approx(full.loss, rel=1e-14)
 
 
+@pytest.mark.rounding
 class TestGoingOn:
     @pytest.mark.parametrize("coordinates", ["reduced", "full"])
     @pytest.mark.parametrize("method", METHODS)
@@ -290,7 +299,9 @@ class TestGoingOn:
         part = wn.run(rule, problem, 1.0, w0, max_steps=5000)
         rest = wn.run(rule, problem, start=part)
         assert (part.status, whole.status, rest.status) == ("max_steps", "stationary", "stationary")
-        assert rest.total_steps == whole.total_steps == 8192
+        assert rest.total_steps == whole.total_steps
+        assert whole.total_steps >= 2 * FIRST_LOOK  # one look cannot tell
+        assert whole.total_steps.bit_count() == 1  # looks are at powers of two; which one sees it is up to rounding
 
     def test_with_gradient_descent_after_a_fixed_scale(self, problem, w0):
         first = wn.run(wn.RPGD(wn.schedules.curvature(), 0.0), problem, 0.2, w0, max_steps=2000)

@@ -155,13 +155,16 @@ def test_a_run_that_overflows_does_not_touch_its_neighbours(bad):
     assert np.isfinite(alone.norm.values).all()
 
 
+@pytest.mark.rounding
 def test_a_status_does_not_depend_on_other_schedules():
     problem = wn.MatrixSensing(np.eye(3)[None], [2.0])
     frozen, other = wn.RPGD(0.01, 0.0), wn.RPGD(lambda t: 1e-7, 1e-7)
+    ends = []
     for methods in ({"f": frozen}, {"f": frozen, "other": other}):
         data = wn.sweep(problem, methods, [1.0], np.eye(3), tolerance=1e-6, max_steps=20_000)
         assert data.status.values[0, 0, 0] == wn.Status.STATIONARY.code
-        assert data.num_steps.values[0, 0, 0] == 8192
+        ends.append(int(data.num_steps.values[0, 0, 0]))
+    assert ends[0] == ends[1]
 
 
 def test_a_callable_need_not_be_hashable():
@@ -175,6 +178,7 @@ def test_a_callable_need_not_be_hashable():
     assert wn.run(wn.RPGD(Decay(), 1e-3), problem, 1.0, W, tolerance=0, max_steps=10).num_steps == 10
 
 
+@pytest.mark.rounding
 def test_a_standstill_is_called_by_its_name():
     problem, W = small()
     for coordinates in ("reduced", "full"):

@@ -94,7 +94,7 @@ def run(
         message = f"interrupted after {begun.runs.clock - begun.clock} steps; go on with start="
         raise Interrupted(begun.result(Status.MAX_STEPS, message, recorder)) from None
     status = list(Status)[int(code[0])]
-    message = explain(status, begun.runs, begun.floor, begun.reference, tolerance, max_steps, begun.watch.cycling)
+    message = explain(status, begun.runs, begun.floor, begun.reference, tolerance, max_steps, begun.watch)
     return begun.result(status, message, recorder)
 
 

@@ -149,7 +149,7 @@ def _begin_reduced(method: Method, problem: Linear, origin: _Start, tolerance: f
             state = fresh_state(rule, reduced, entered[None], scale, limit)
         else:
             state = rule.init(scale, entered[None])
-    watch = Watch() if origin.same is None else replace(origin.same.watch)
+    watch = Watch() if origin.same is None else origin.same.watch.copy()
     if isinstance(state, RawState):
         assert isinstance(reduced, ReducedProblem)
         runs: CompiledRuns | PlainRuns = CompiledRuns(method, reduced, state, origin.clock, tolerance)
@@ -161,7 +161,7 @@ def _begin_reduced(method: Method, problem: Linear, origin: _Start, tolerance: f
 
 def _begin_full(method: Method, problem: Linear, origin: _Start, tolerance: float, recording: bool) -> LinearRun:
     if origin.same is not None:
-        state, limit, watch = origin.same.state, np.array([origin.same.limit]), replace(origin.same.watch)
+        state, limit, watch = origin.same.state, np.array([origin.same.limit]), origin.same.watch.copy()
         assert isinstance(state, State)
     else:
         state = _with_norm(method, origin.result).init(np.array([origin.scale]), origin.unit[None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -87,7 +87,7 @@ def begin(
         same = _same_run(method, problem, start)
         state = _converted(method, problem, start) if same is None else same.state
         if same is not None:
-            clock, watch = start.total_steps, replace(same.watch)
+            clock, watch = start.total_steps, same.watch.copy()
             limit = same.runs.limit
     check_scale(method, problem, state.scale)
     if limit is None and not compiled:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..result import Status
 from .recording import Recorder
 from .runs import Array, Records, Runs, records
-from .watch import Watch, gradient_vanishes
+from .watch import WINDOW, Watch, gradient_vanishes
 
 SLICE = 2**15  # steps of one call, at most …
 WORK = 2**28  # … and numbers it may update: a fraction of a second, so that an interruption is heard
@@ -51,10 +51,11 @@ def drive(
     while runs.alive.any() and runs.clock < end and not cancelled():
         look = watch.next_look(runs.clock)
         until = look
-        if watching and runs.clock == look - 1:
+        if watching and runs.clock >= look - WINDOW:
             watch.glance(runs)
+            until = runs.clock + 1
         elif watching:
-            until = look - 1
+            until = look - WINDOW
         passed = runs.advance(min(longest, until - runs.clock, end - runs.clock), recorder.every if recorder else 0)
         if recorder is not None:
             recorder.add(passed)

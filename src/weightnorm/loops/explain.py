@@ -6,13 +6,13 @@ import numpy as np
 
 from ..result import Status
 from .runs import Runs
-from .watch import gradient_vanishes
+from .watch import Watch, gradient_vanishes
 
 TINY = 1e-20  # a loss under this share of ½‖y‖² is rounding, one above it is not
 
 
 def explain(
-    status: Status, runs: Runs, floor: float | None, reference: float, tolerance: float, max_steps: int, cycling: bool
+    status: Status, runs: Runs, floor: float | None, reference: float, tolerance: float, max_steps: int, watch: Watch
 ) -> str:
     """Why the first of these runs stopped.
 
@@ -32,7 +32,11 @@ def explain(
             text += f", above tolerance {tolerance:g}"
         if tolerance > 0 and unreachable:
             text += f"; y is partly out of reach, so the loss cannot go below {floor:.6g}"
-        return text + ("; it keeps coming back to the same points, a cycle: try smaller steps" if cycling else "")
+        if watch.cycling is not None and watch.cycling[0]:
+            text += "; it keeps coming back to the same points, a cycle: try smaller steps"
+        elif watch.rough is not None and watch.rough[0]:
+            text += "; the loss goes up and down: try smaller steps"
+        return text
     return _explain_standstill(runs, floor if unreachable else None, loss, floor is None, reference, tolerance)
 
 

@@ -1,27 +1,57 @@
-"""Watching for runs that stand still with their loss above the tolerance."""
+"""Watching for runs that stand still, go round in a cycle, or go up and down, with their loss above the tolerance."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .runs import Position, Runs
+from .runs import Array, Position, Runs
 
 EPS = float(np.finfo(np.float64).eps)
-STILL = 8 * EPS  # a run that moved less than this between two looks, relatively, does not move
+STILL = 8 * EPS  # a step that moves a run less than this, relatively, is rounding
 FIRST_LOOK = 4096
+WINDOW = 32  # steps before a look that are followed one by one …
+LONGEST_PERIOD = WINDOW // 2  # … so that a cycle of this period passes twice
+RECURS = 1e-3  # coming back to within this share of the motion is a cycle, whatever rounding does to it
+SHALLOW = 1e-10  # going round in less than this, relatively, is rounding too, where the loss gains nothing
+NUM_MIXED = 3  # combinations of a direction that stand for it
+GAIN = 64 * EPS  # a loss that fell by less than this share of itself has not improved at all …
+SMALL_GAIN = 0.5  # … and by less than this while the steps doubled, not to speak of
+RISE = 0.01  # a step that takes the loss up by this share of it is no rounding
+
+
+@dataclass(frozen=True, eq=False)
+class _Glimpse:
+    """One step of the window: its number, a few numbers per run that tell positions apart, the loss, and what moved."""
+
+    clock: int
+    numbers: Array
+    loss: Array
+    moved: NDArray[np.bool_]
 
 
 @dataclass
 class Watch:
-    """Looks at the runs at step 4,096 and then whenever the step number has doubled: often enough, and cheap."""
+    """Looks at the runs at step 4,096 and then whenever the step number has doubled: often enough, and cheap.
 
-    last: Position | None = None
+    Attributes
+    ----------
+    cycling, rough : (n,) bool arrays or None
+        Which runs came back to the same points at the last look, and whose loss went up and down without improving.
+    """
+
     last_clock: int = 0
+    best: Array | None = None
+    cycling: NDArray[np.bool_] | None = None
+    rough: NDArray[np.bool_] | None = None
     before: Position | None = None
-    cycling: bool = False
+    window: list[_Glimpse] = field(default_factory=list)
+
+    def copy(self) -> Watch:
+        """A watch of its own for a run that goes on."""
+        return replace(self, window=list(self.window))
 
     @staticmethod
     def next_look(clock: int) -> int:
@@ -29,26 +59,64 @@ class Watch:
         return max(FIRST_LOOK, 1 << clock.bit_length())
 
     def glance(self, runs: Runs) -> None:
-        """Remember where the runs are one step before a look: a cycle comes back, but it moves."""
-        self.before = runs.position()
+        """Remember where the runs are at one step of the window before a look."""
+        now = runs.position()
+        if self.window and self.window[-1].clock != runs.clock - 1:  # steps were made unwatched: begin anew
+            self.before, self.window = None, []
+        moved = np.ones(len(now.scale), dtype=bool) if self.before is None else ~_same(self.before, now)
+        self.window.append(_Glimpse(runs.clock, _numbers(now), runs.loss.copy(), moved))
+        self.before = now
 
     def look(self, runs: Runs) -> NDArray[np.bool_]:
-        """Which runs stand still: their gradient vanishes, or nothing has moved since the last look nor in the last step."""
-        now = runs.position()
+        """Which runs stand still: their gradient vanishes, or their steps are rounding and the loss no longer improves."""
+        self.glance(runs)
         still = gradient_vanishes(runs)
-        if self.last is not None and self.before is not None:
-            back = _same(self.last, now) & runs.settled_since(self.last_clock)
-            rests = back & _same(self.before, now)
-            self.cycling = bool(back[0] and not rests[0])
-            still |= rests
-        self.last, self.last_clock, self.before = now, runs.clock, None
+        losses = np.array([glimpse.loss for glimpse in self.window])
+        with np.errstate(invalid="ignore", over="ignore"):
+            lowest = losses.min(axis=0)
+            if self.best is not None:
+                settled = runs.settled_since(self.last_clock)
+                idle, fruitless = (settled & ~(lowest < (1.0 - gain) * self.best) for gain in (GAIN, SMALL_GAIN))
+                recurs, depth = self._recurrence()
+                rests = ~np.array([glimpse.moved for glimpse in self.window[1:]]).any(axis=0)
+                still |= idle & (rests | (recurs & (depth <= SHALLOW)))
+                self.cycling = fruitless & recurs & ~still
+                rises = (np.diff(losses, axis=0) > RISE * losses[1:]).any(axis=0)
+                self.rough = fruitless & rises & ~self.cycling & ~still
+                lowest = np.fmin(lowest, self.best)
+        self.best, self.last_clock, self.before, self.window = lowest, runs.clock, None, []
         return still
+
+    def _recurrence(self) -> tuple[NDArray[np.bool_], Array]:
+        """Which runs came back after 2 … LONGEST_PERIOD steps, all through a period, and how far they went meanwhile."""
+        track = np.array([glimpse.numbers for glimpse in self.window])  # (steps, runs, numbers)
+        count, scales = track.shape[1], track[..., :-NUM_MIXED]
+        largest = np.abs(scales).max(axis=(0, 2), keepdims=True)
+        scales /= np.where(largest > 0, largest, 1.0)
+        steps = np.abs(np.diff(track, axis=0)).max(axis=2)
+        found, depth = np.zeros(count, dtype=bool), np.zeros(count)
+        for period in range(2, min(LONGEST_PERIOD, (len(track) - 1) // 2) + 1):
+            gap = np.abs(track[-period:] - track[-2 * period : -period]).max(axis=(0, 2))
+            motion = steps[-period:].max(axis=0)
+            new = (gap <= RECURS * motion) & (motion > 0) & ~found
+            depth[new] = motion[new]
+            found |= new
+        return found, depth
 
 
 def gradient_vanishes(runs: Runs) -> NDArray[np.bool_]:
     """Where the gradient in the method's own coordinates is zero to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
         return runs.gradient_vanishes()
+
+
+def _numbers(position: Position) -> Array:
+    """The scale and a few fixed combinations of the direction: enough to tell whether a run is back where it was."""
+    count = len(position.scale)
+    unit = position.unit.reshape(count, -1)
+    place = np.arange(1.0, unit.shape[1] + 1.0)[:, None]
+    mixed = unit @ np.cos(place * np.sqrt(np.arange(1.0, NUM_MIXED + 1.0)))
+    return np.column_stack([position.scale.reshape(count, -1), mixed])
 
 
 def _same(last: Position, now: Position) -> NDArray[np.bool_]:
