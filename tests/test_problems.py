@@ -110,14 +110,11 @@ def test_the_factorisation_is_computed_once(monkeypatch):
     assert len(calls) == 1
 
 
-def test_large_problems_and_results_can_be_pickled():
+def test_large_problems_can_be_pickled():
     problem = wn.datasets.make_regression(30, 4000, seed=0)  # too large for an explicit V
-    w0 = wn.datasets.random_direction(4000, 0)
-    result = wn.run(wn.RPGD(0.1, 0.1), problem, 1.0, w0, max_steps=5)
+    assert type(problem.factorisation.right).__name__ == "Householder"
     again = pickle.loads(pickle.dumps(problem))
     np.testing.assert_array_equal(again.min_norm_solution(), problem.min_norm_solution())
-    assert type(problem.factorisation.right).__name__ == "Householder"
-    assert result.norm > 0
 
 
 def test_float64_data_is_not_copied():

@@ -359,7 +359,7 @@ def test_off_row_space_part_survives_underflow(problem, w0):
     shrink = wn.RPGD(wn.schedules.curvature(), 0.0)
     small = wn.run(shrink, problem, 0.01, w0, tolerance=0, max_steps=400)
     assert small.perp_norm == 0.0  # below what a float64 can say
-    fields = small._resume.runs.raw().fields[0]
+    fields = small._resume.state.fields[0]
     assert fields[6] <= -2  # … but known: p·2^(500·exponent)
     # The recursion ‖w⊥‖' = ‖w⊥‖/‖v‖ in logarithms, on the reduced problem, in plain NumPy.
     z, p = _reduced(problem, w0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._resume import Deferred, Resume
 from ._validate import Vector
 
 
@@ -72,6 +73,9 @@ class History:
 class Result:
     """Where a run ended.
 
+    A result can be copied and pickled, and a run goes on from the copy as it would from the original, on the same problem
+    or one with the same numbers. The pickle holds the problem only where `perp_norm` or `distance` still need it.
+
     Attributes
     ----------
     weights : (d,) array, for matrix sensing (d, d)
@@ -114,12 +118,19 @@ class Result:
     total_steps: int
     _perp_norm: float | None
     _distance: float | None
-    _measure: Callable[[], tuple[float, float]]
-    _resume: Any
+    _measure: Deferred
+    _resume: Resume
 
     @cached_property
     def _measured(self) -> tuple[float, float]:
         return self._measure()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        known = self._perp_norm is not None and self._distance is not None
+        if known or "_measured" in state:  # then the problem need not come along
+            state["_measure"] = Deferred(None, None, ())
+        return state
 
     @property
     def perp_norm(self) -> float:
@@ -145,6 +156,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, result: Result) -> None:
         super().__init__(result.message)
         self.result = result
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[Result]]:
+        return Interrupted, (self.result,)
 
 
 def empty_grid(names: Iterable[str], shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import _validate
+from .._resume import Deferred, Resume
 from .._validate import Vector
 from ..loops.compiled import CompiledRuns, RawState, fresh_state
 from ..loops.drive import divergence_limit
@@ -80,8 +80,16 @@ class LinearRun:
             total_steps=ended,
             _perp_norm=perp,
             _distance=distance,
-            _measure=partial(_measure, problem, weights),
-            _resume=self,
+            _measure=Deferred(_measure, problem, (weights,)),
+            _resume=Resume(
+                method=runs.method,
+                problem=problem,
+                state=self.state,
+                clock=ended,
+                limit=self.limit,
+                watch=self.watch.copy(),
+                axes=None if self.frame is None else (self.frame.perp_unit, self.frame.rests),
+            ),
         )
 
 
@@ -93,7 +101,7 @@ class _Start:
     unit: Vector
     clock: int = 0
     result: Result | None = None
-    same: LinearRun | None = None
+    same: Resume | None = None
 
 
 def begin(
@@ -129,20 +137,19 @@ def _continuation(method: Method, problem: Linear, start: Result, reduced: bool)
             raise ValueError("start has zero weights, so no direction to go on with; give scale and direction")
         unit = np.eye(1, problem.shape[1])[0]  # gradient descent at scale 0: any direction will do
     end = start._resume
-    if not isinstance(end, LinearRun) or end.runs.method != method or end.problem is not problem:
+    if not end.continues(method, problem):
         return _Start(start.scale, unit, 0, start)
-    return _Start(start.scale, unit, start.total_steps, start, end if (end.frame is not None) == reduced else None)
+    return _Start(start.scale, unit, end.clock, start, end if (end.axes is not None) == reduced else None)
 
 
 def _begin_reduced(method: Method, problem: Linear, origin: _Start, tolerance: float) -> LinearRun:
+    space = RowSpace(problem)
+    reduced = space.reduced
     if origin.same is not None:
-        same, frame = origin.same, origin.same.frame
-        assert frame is not None
-        reduced, state, limit = frame.row_space.reduced, same.state, np.array([same.limit])
+        frame = Frame(space, *origin.same.axes)
+        state, limit = origin.same.state, np.array([origin.same.limit])
     else:
-        space = RowSpace(problem)
         entered, frame = space.start(origin.unit)
-        reduced = space.reduced
         limit = divergence_limit(reduced.value_and_gradient(origin.scale * entered[None])[0], problem.zero_loss)
         rule, scale = _with_norm(method, origin.result), np.array([origin.scale])
         if isinstance(reduced, ReducedProblem) and CompiledRuns.can_run(method):

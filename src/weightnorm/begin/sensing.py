@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import _validate
+from .._resume import Deferred, Resume
 from .._validate import Matrix
 from ..loops.drive import divergence_limit
 from ..loops.plain import PlainRuns
@@ -63,8 +63,15 @@ class SensingRun:
             total_steps=ended,
             _perp_norm=float(self.problem.unseen_norm(X)[0]) if finite else np.nan,
             _distance=None if finite else np.nan,
-            _measure=partial(_measure, self.problem, X[0], "symmetric" if columns else "psd"),
-            _resume=self,
+            _measure=Deferred(_measure, self.problem, (X[0], "symmetric" if columns else "psd")),
+            _resume=Resume(
+                method=self.runs.method,
+                problem=self.problem,
+                state=self.state,
+                clock=ended,
+                limit=self.runs.limit,
+                watch=self.watch.copy(),
+            ),
         )
 
 
@@ -84,11 +91,11 @@ def begin(
     if start is None:
         state = start_state(method, problem, scale, direction)
     else:
-        same = _same_run(method, problem, start)
-        state = _converted(method, problem, start) if same is None else same.state
-        if same is not None:
-            clock, watch = start.total_steps, same.watch.copy()
-            limit = same.runs.limit
+        end = start._resume
+        if start.direction.ndim == 2 and end.continues(method, problem):
+            state, clock, watch, limit = end.state, end.clock, end.watch.copy(), end.limit
+        else:
+            state = _converted(method, problem, start)
     check_scale(method, problem, state.scale)
     if limit is None and not compiled:
         limit = divergence_limit(method.evaluate(problem, state).loss, problem.zero_loss)
@@ -130,13 +137,6 @@ def _amplitude(method: Method, scale: Array) -> Array:
     if (scale < 0).any():
         raise ValueError(f"scale must be at least 0 for {method.name} on matrix sensing, since X = U Uᵀ, got {scale[0]:g}")
     return np.sqrt(scale)
-
-
-def _same_run(method: Method, problem: MatrixSensing, start: Result) -> SensingRun | None:
-    end = start._resume
-    if isinstance(end, SensingRun) and end.runs.method == method and end.problem is problem:
-        return end
-    return None
 
 
 def _converted(method: Method, problem: MatrixSensing, start: Result) -> State:

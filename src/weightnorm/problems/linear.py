@@ -63,6 +63,7 @@ class LinearModel(VectorWeights):
     """A problem whose loss depends on x through A x alone: the row space of A is all that training sees."""
 
     A: Any
+    y: Vector
     shape: tuple[int, int]
 
     def value(self, x: Any) -> Any:
@@ -72,6 +73,12 @@ class LinearModel(VectorWeights):
     def gradient(self, x: Any) -> Array:
         """The gradient of the loss, for x of shape (d,) or, row by row, (n, d)."""
         return self.value_and_gradient(x)[1]
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What tells this problem from others: its kind, y, and one product with A."""
+        probe = np.cos(np.arange(1.0, self.shape[1] + 1.0))
+        loss = type(getattr(self, "loss", None)).__name__
+        return f"{type(self).__name__} {self.shape} {loss}", self.y, np.asarray(self.A @ probe)
 
     @cached_property
     def factorisation(self) -> Factorisation:

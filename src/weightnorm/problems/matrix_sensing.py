@@ -59,6 +59,11 @@ class MatrixSensing:
     def __repr__(self) -> str:
         return f"MatrixSensing(num_measurements={self.shape[0]}, size={self.shape[1]})"
 
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What tells this problem from others: its kind, y, and one measurement."""
+        probe = np.cos(np.arange(1.0, self.shape[1] ** 2 + 1.0)).reshape(self.shape[1], -1)
+        return f"{type(self).__name__} {self.shape}", self.y, self.measure(probe)
+
     def measure(self, X: Any) -> Array:
         """⟨A_i, X⟩ for every sensor, for X of shape (d, d) or (n, d, d)."""
         X = self._matrix("X", np.asarray(X, dtype=np.float64))

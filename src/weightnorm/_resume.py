@@ -1,0 +1,105 @@
+"""What a result keeps so that its run can go on, and so that it can be pickled: configuration and plain arrays.
+
+In memory a result knows its problem and compares it by identity. A pickle holds a fingerprint instead, so that it stays
+small and a result goes on, after a round trip, on whatever problem has the same numbers.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+AGREEMENT = 1e-9  # of fingerprints taken on different machines, relative
+
+
+@dataclass(frozen=True, eq=False)
+class Resume:
+    """The exact end of a run.
+
+    Attributes
+    ----------
+    method, problem
+        What ran; None after a round trip for the problem, and for a method that could not be pickled.
+    state, clock, limit, watch
+        The method's state, the step number its schedules are at, the loss that counts as diverged, and what was seen.
+    axes : tuple or None
+        The unit vectors that lead back from reduced coordinates; None for a run in full coordinates.
+    fingerprint : tuple of arrays or None
+        What stands for the problem after a round trip.
+    """
+
+    method: Any
+    problem: Any
+    state: Any
+    clock: int
+    limit: Any
+    watch: Any
+    axes: Any = None
+    fingerprint: tuple[Any, ...] | None = None
+
+    def continues(self, method: Any, problem: Any) -> bool:
+        """Whether a run of this method on this problem is the same run going on."""
+        if self.method is None:
+            raise ValueError(
+                "start was pickled without its method, which could not be pickled (a lambda as a step?), so it cannot be "
+                "told whether this method goes on or begins anew; use a function with a name, or give scale and direction"
+            )
+        return bool(self.method == method) and self._same_problem(problem)
+
+    def _same_problem(self, problem: Any) -> bool:
+        if self.problem is not None:
+            return self.problem is problem
+        ours, theirs = self.fingerprint, problem.fingerprint()
+        if ours is None or ours[0] != theirs[0] or len(ours) != len(theirs):
+            return False
+        return all(_agree(a, b) for a, b in zip(ours[1:], theirs[1:], strict=True))
+
+    def __deepcopy__(self, memo: Any) -> Resume:
+        """Itself: nothing in it is ever changed."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        method = self.method if _can_be_pickled(self.method) else None
+        fingerprint = self.fingerprint if self.problem is None else self.problem.fingerprint()
+        kept = replace(self, method=method, problem=None, fingerprint=fingerprint)
+        return Resume, tuple(getattr(kept, name) for name in Resume.__dataclass_fields__)
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """Numbers found when first asked for: ‖x⊥‖ and the distance, from the problem and the weights."""
+
+    function: Callable[..., tuple[float, float]] | None
+    problem: Any
+    arguments: tuple[Any, ...]
+
+    def __call__(self) -> tuple[float, float]:
+        """The numbers; NaN after a round trip through pickle of an A that cannot be pickled."""
+        return (np.nan, np.nan) if self.function is None else self.function(self.problem, *self.arguments)
+
+    def __deepcopy__(self, memo: Any) -> Deferred:
+        """Itself: nothing in it is ever changed."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.function is None or not _can_be_pickled(self.problem):
+            return Deferred, (None, None, ())
+        return Deferred, (self.function, self.problem, self.arguments)
+
+
+def _agree(a: Any, b: Any) -> bool:
+    """Whether two arrays are the same numbers, up to how another machine rounds a product."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool(a.shape == b.shape and np.abs(a - b).max(initial=0.0) <= AGREEMENT * np.abs(a).max(initial=0.0))
+
+
+def _can_be_pickled(thing: Any) -> bool:
+    try:
+        pickle.dumps(thing)
+    except Exception:  # whatever a user's own class raises
+        return False
+    return True
