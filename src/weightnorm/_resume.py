@@ -28,6 +28,8 @@ class Resume:
         The method's state, the step number its schedules are at, the loss that counts as diverged, and what was seen.
     axes : tuple or None
         The unit vectors that lead back from reduced coordinates; None for a run in full coordinates.
+    working : method or None
+        A method of the user's own as the run left it, with what it may keep on itself.
     fingerprint : tuple of arrays or None
         What stands for the problem after a round trip.
     """
@@ -39,6 +41,7 @@ class Resume:
     limit: Any
     watch: Any
     axes: Any = None
+    working: Any = None
     fingerprint: tuple[Any, ...] | None = None
 
     def continues(self, method: Any, problem: Any) -> bool:
@@ -48,7 +51,7 @@ class Resume:
                 "start was pickled without its method, which could not be pickled (a lambda as a step?), so it cannot be "
                 "told whether this method goes on or begins anew; use a function with a name, or give scale and direction"
             )
-        return bool(self.method == method) and self._same_problem(problem)
+        return _same_method(self.method, method) and self._same_problem(problem)
 
     def _same_problem(self, problem: Any) -> bool:
         if self.problem is not None:
@@ -65,7 +68,8 @@ class Resume:
     def __reduce__(self) -> tuple[Any, ...]:
         method = self.method if _can_be_pickled(self.method) else None
         fingerprint = self.fingerprint if self.problem is None else self.problem.fingerprint()
-        kept = replace(self, method=method, problem=None, fingerprint=fingerprint)
+        working = None if method is None else self.working
+        kept = replace(self, method=method, working=working, problem=None, fingerprint=fingerprint)
         return Resume, tuple(getattr(kept, name) for name in Resume.__dataclass_fields__)
 
 
@@ -89,6 +93,13 @@ class Deferred:
         if self.function is None or not _can_be_pickled(self.problem):
             return Deferred, (None, None, ())
         return Deferred, (self.function, self.problem, self.arguments)
+
+
+def _same_method(a: Any, b: Any) -> bool:
+    """Whether two methods are equal, or of one class with equal attributes where it does not define equality."""
+    if type(a) is type(b) and type(a).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
+        return a is b or bool(vars(a) == vars(b))
+    return bool(a == b)
 
 
 def _agree(a: Any, b: Any) -> bool:

@@ -15,6 +15,7 @@ from ._pool import available_cores, run_all
 from ._validate import Matrix, Vector
 from .begin.check import check_method
 from .begin.linear import perp_direction
+from .begin.own_method import private_copy, runs_reduced
 from .loops.compiled import CompiledRuns, fresh_state
 from .loops.drive import divergence_limit, drive, quietly
 from .loops.plain import PlainRuns
@@ -121,13 +122,13 @@ def compute_grid(
     shape = (len(methods), len(grid.directions), len(grid.scales))
     out = empty_grid(_FLOATS, shape)
     cancel = threading.Event()
-    prepare = _prepare_reduced if coordinates == "reduced" else _prepare_full
-    begin = prepare(problem, grid.directions, tolerance)
-    dimension = problem.factorisation.rank if coordinates == "reduced" else problem.shape[1]
+    in_full = [coordinates == "full" or not runs_reduced(method) for method in grid.methods]
+    begins = {full: _PREPARE[full](problem, grid.directions, tolerance) for full in set(in_full)}
+    dimension = problem.shape[1] if any(in_full) else problem.factorisation.rank
 
     @quietly
     def work(index: int, method: Method, starts: NDArray[np.intp], places: NDArray[np.intp]) -> int:
-        runs, target = begin(method, grid.scales[places], starts)
+        runs, target = begins[in_full[index]](private_copy(method), grid.scales[places], starts)
         status = drive(runs, tolerance, max_steps, Watch(), cancelled=cancel.is_set)
         _write(out, (index, starts, places), runs, target, status)
         return starts.size
@@ -188,6 +189,9 @@ def _prepare_full(problem: LeastSquares | GeneralizedLinear, directions: Matrix,
         return PlainRuns(method, problem, state, 0, tolerance, limit, perp_units[starts]), target
 
     return begin
+
+
+_PREPARE = {False: _prepare_reduced, True: _prepare_full}
 
 
 def _pieces(grid: Grid, problem: LeastSquares | GeneralizedLinear, dimension: int, workers: int) -> list[Work]:

@@ -12,6 +12,7 @@ from . import _validate
 from ._pool import available_cores
 from ._validate import Vector
 from .begin.check import check_method
+from .begin.own_method import private_copy
 from .begin.sensing import start_state
 from .loops.drive import divergence_limit, drive, quietly
 from .loops.plain import PlainRuns
@@ -99,7 +100,7 @@ def _runs(
         return SensingRuns(problem, methods, states, 0, tolerance, threads=workers)
     state = State(np.concatenate([s.vector for s in states]), np.concatenate([s.scale for s in states]))
     limit = divergence_limit(methods[0].evaluate(problem, state).loss, problem.zero_loss)
-    return PlainRuns(methods[0], problem, state, 0, tolerance, limit)
+    return PlainRuns(private_copy(methods[0]), problem, state, 0, tolerance, limit)
 
 
 def _write(

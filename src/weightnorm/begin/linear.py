@@ -21,6 +21,7 @@ from ..problems import GeneralizedLinear, LeastSquares
 from ..result import Result, Status
 from ..rowspace import Frame, ReducedProblem, RowSpace
 from .check import check_scale
+from .own_method import NOT_EQUIVARIANT, private_copy, runs_reduced
 
 Linear = LeastSquares | GeneralizedLinear
 
@@ -35,6 +36,8 @@ class LinearRun:
     limit: float
     watch: Watch
     clock: int
+    method: Method
+    note: str = ""
 
     @property
     def floor(self) -> float | None:
@@ -74,7 +77,7 @@ class LinearRun:
             loss=float(runs.loss[0]),
             num_steps=ended - self.clock,
             status=status,
-            message=message,
+            message=message + self.note,
             history=None if recorder is None else recorder.history(),
             direction_norm=float(position.direction_norm[0]),
             total_steps=ended,
@@ -82,13 +85,14 @@ class LinearRun:
             _distance=distance,
             _measure=Deferred(_measure, problem, (weights,)),
             _resume=Resume(
-                method=runs.method,
+                method=self.method,
                 problem=problem,
                 state=self.state,
                 clock=ended,
                 limit=self.limit,
                 watch=self.watch.copy(),
                 axes=None if self.frame is None else (self.frame.perp_unit, self.frame.rests),
+                working=None if runs.method is self.method else runs.method,
             ),
         )
 
@@ -115,15 +119,22 @@ def begin(
     recording: bool,
 ) -> LinearRun:
     """A run about to start, or to go on."""
+    note = ""
+    if reduced and not runs_reduced(method):
+        reduced, note = False, f"; {NOT_EQUIVARIANT}"
     if start is not None:
         origin = _continuation(method, problem, start, reduced)
     else:
         unit = _validate.direction("direction", direction, problem.shape[1])
         origin = _Start(_validate.real("scale", scale), unit)
     check_scale(method, problem, np.array([origin.scale]))
+    same = None if origin.same is None else origin.same.working
+    working = private_copy(method if same is None else same)
     if reduced:
-        return _begin_reduced(method, problem, origin, tolerance)
-    return _begin_full(method, problem, origin, tolerance, recording)
+        run = _begin_reduced(working, problem, origin, tolerance)
+    else:
+        run = _begin_full(working, problem, origin, tolerance, recording)
+    return replace(run, method=method, note=note)
 
 
 def _continuation(method: Method, problem: Linear, start: Result, reduced: bool) -> _Start:
@@ -163,7 +174,7 @@ def _begin_reduced(method: Method, problem: Linear, origin: _Start, tolerance: f
     else:  # another loss, or a method of the user's own: the rules in NumPy, in the same coordinates
         last = np.eye(1, state.vector.shape[1], state.vector.shape[1] - 1)
         runs = PlainRuns(method, reduced, state, origin.clock, tolerance, limit, last)
-    return LinearRun(runs, problem, frame, float(limit[0]), watch, origin.clock)
+    return LinearRun(runs, problem, frame, float(limit[0]), watch, origin.clock, method)
 
 
 def _begin_full(method: Method, problem: Linear, origin: _Start, tolerance: float, recording: bool) -> LinearRun:
@@ -182,6 +193,7 @@ def _begin_full(method: Method, problem: Linear, origin: _Start, tolerance: floa
         float(limit[0]),
         watch,
         origin.clock,
+        method,
     )
 
 

@@ -21,6 +21,7 @@ from ..problems import MatrixSensing
 from ..problems.matrix_sensing import nuclear_norm
 from ..result import Result, Status
 from .check import check_scale
+from .own_method import private_copy
 
 
 @dataclass(eq=False)
@@ -31,6 +32,7 @@ class SensingRun:
     problem: MatrixSensing
     watch: Watch
     clock: int
+    method: Method
     floor: float | None = None
 
     @property
@@ -65,12 +67,13 @@ class SensingRun:
             _distance=None if finite else np.nan,
             _measure=Deferred(_measure, self.problem, (X[0], "symmetric" if columns else "psd")),
             _resume=Resume(
-                method=self.runs.method,
+                method=self.method,
                 problem=self.problem,
                 state=self.state,
                 clock=ended,
                 limit=self.runs.limit,
                 watch=self.watch.copy(),
+                working=None if self.runs.method is self.method else self.runs.method,
             ),
         )
 
@@ -86,7 +89,7 @@ def begin(
 ) -> SensingRun:
     """A run about to start, or to go on."""
     compiled = compiled and SensingRuns.can_run(method)
-    clock, watch = 0, Watch()
+    clock, watch, working = 0, Watch(), private_copy(method)
     limit: Array | None = None
     if start is None:
         state = start_state(method, problem, scale, direction)
@@ -94,6 +97,7 @@ def begin(
         end = start._resume
         if start.direction.ndim == 2 and end.continues(method, problem):
             state, clock, watch, limit = end.state, end.clock, end.watch.copy(), end.limit
+            working = working if end.working is None else private_copy(end.working)
         else:
             state = _converted(method, problem, start)
     check_scale(method, problem, state.scale)
@@ -103,8 +107,8 @@ def begin(
         runs: SensingRuns | PlainRuns = SensingRuns(problem, [method], [state], clock, tolerance, limit)
     else:
         assert limit is not None
-        runs = PlainRuns(method, problem, state, clock, tolerance, limit)
-    return SensingRun(runs, problem, watch, clock)
+        runs = PlainRuns(working, problem, state, clock, tolerance, limit)
+    return SensingRun(runs, problem, watch, clock, method)
 
 
 def start_state(method: Method, problem: MatrixSensing, scale: Any, direction: Any, name: str = "direction") -> State:
