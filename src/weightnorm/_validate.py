@@ -69,7 +69,16 @@ def array(name: str, value: object, *, ndim: int) -> NDArray[np.float64]:
     return result
 
 
+def vector_or_rows(name: str, value: object) -> NDArray[np.float64]:
+    """A finite float64 vector, or a matrix of them, row by row."""
+    result = _as_array(name, value)
+    return array(name, result, ndim=1 if result.ndim == 1 else 2)
+
+
 def _as_array(name: str, value: object) -> NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        count = int(np.ma.getmaskarray(value).sum())
+        raise ValueError(f"{name} is a masked array with {count} masked entries; fill or remove them")
     try:
         result = np.asarray(value)
     except ValueError as error:
@@ -92,6 +101,8 @@ def require_finite(name: str, values: NDArray[np.float64]) -> None:
             return
     bad = ~np.isfinite(values)
     if count := int(np.count_nonzero(bad)):
+        if values.ndim == 0:
+            raise ValueError(f"{name} must be finite, got {float(values)}")
         where = tuple(int(axis[0]) for axis in np.nonzero(bad))
         raise ValueError(f"{name} has {count} entries that are NaN or infinite, the first at {where}; remove them")
 

@@ -53,7 +53,7 @@ def make_regression(
     m = _validate.integer("num_samples", num_samples, minimum=1)
     d = _validate.integer("num_features", num_features, minimum=1)
     kappa = _validate.real("condition_number", condition_number, minimum=1.0)
-    radius = _validate.real("scale", scale, minimum=0.0)
+    radius = _validate.squarable("scale", _validate.real("scale", scale, minimum=0.0))
     rank = min(m, d)
     generator = _generator("make_regression", seed)
     U = np.linalg.qr(generator.standard_normal((m, rank)))[0]

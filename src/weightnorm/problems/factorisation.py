@@ -159,9 +159,25 @@ def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factori
 
 
 def _require_squares(values: Matrix) -> None:
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    largest = _largest(values)
     if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
         raise ValueError(f"A has a largest entry of {largest:.3g}, whose square over- or underflows; rescale A and y")
+
+
+def require_squarable(name: str, values: NDArray[np.float64]) -> None:
+    """Refuse entries whose squares overflow: no loss could be computed."""
+    if _largest(values) > LARGEST:
+        raise ValueError(f"{name} has a largest entry of {_largest(values):.3g}, whose square overflows; rescale A and y")
+
+
+def scaled_norm(vector: Vector) -> float:
+    """‖vector‖ without over- or underflow of the squares."""
+    largest = _largest(vector)
+    return largest * float(np.linalg.norm(vector / largest)) if largest > 0 else 0.0
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 def _small_svd(square: Matrix, shape: tuple[int, int], noise: float) -> tuple[Matrix, Vector, Matrix]:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
 from .._validate import Vector
-from .linear import LinearModel, as_matrix
+from .linear import LinearModel, as_matrix, as_targets
 from .losses import Loss, as_loss, total
 
 
@@ -42,10 +41,8 @@ class GeneralizedLinear(LinearModel):
 
     def __init__(self, A: Any, y: Any, loss: Any = "logistic") -> None:
         self.A = as_matrix(A)
-        self.y: Vector = _validate.array("y", y, ndim=1)
         self.shape = (int(self.A.shape[0]), int(self.A.shape[1]))
-        if self.y.size != self.shape[0]:
-            raise ValueError(f"y must have {self.shape[0]} entries, one per row of A {self.shape}, got {self.y.size}")
+        self.y: Vector = as_targets(y, self.shape[0], self.shape)
         self.loss: Loss = as_loss(loss, self.y)
 
     def __repr__(self) -> str:

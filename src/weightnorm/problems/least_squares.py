@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
-from .factorisation import EPS
-from .linear import LinearModel, as_matrix
+from .factorisation import EPS, scaled_norm
+from .linear import LinearModel, as_matrix, as_targets
 
 
 class LeastSquares(LinearModel):
@@ -39,10 +39,8 @@ class LeastSquares(LinearModel):
 
     def __init__(self, A: Any, y: Any, *, solution: Any = None) -> None:
         self.A = as_matrix(A)
-        self.y: Vector = _validate.array("y", y, ndim=1)
         self.shape: tuple[int, int] = (int(self.A.shape[0]), int(self.A.shape[1]))
-        if self.y.size != self.shape[0]:
-            raise ValueError(f"y must have {self.shape[0]} entries, one per row of A {self.shape}, got {self.y.size}")
+        self.y: Vector = as_targets(y, self.shape[0], self.shape)
         self.solution: Vector | None = None if solution is None else _validate.array("solution", solution, ndim=1)
         self._iterative_solution: Vector | None = None
 
@@ -63,7 +61,7 @@ class LeastSquares(LinearModel):
         """The minimum-norm solution in row-space coordinates, Uᵀy / S."""
         factors = self.factorisation
         inside = factors.left.transposed(self.y)
-        if np.linalg.norm(inside) <= 16 * EPS * np.linalg.norm(self.y):  # y is wholly out of reach
+        if scaled_norm(inside) <= 16 * EPS * scaled_norm(self.y):  # y is wholly out of reach
             inside = np.zeros_like(inside)
         return inside / factors.singular_values
 
@@ -75,8 +73,8 @@ class LeastSquares(LinearModel):
             return 0.0
         rest = self.y - factors.left.apply(factors.left.transposed(self.y))
         rest -= factors.left.apply(factors.left.transposed(rest))
-        size = float(np.linalg.norm(rest))
-        return 0.0 if size <= 16 * EPS * float(np.linalg.norm(self.y)) else 0.5 * size**2
+        size = scaled_norm(rest)
+        return 0.0 if size <= 16 * EPS * scaled_norm(self.y) else 0.5 * size**2
 
     @property
     def zero_loss(self) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
-from .factorisation import Factorisation, factorise
+from .factorisation import Factorisation, factorise, require_squarable
 
 Array = NDArray[np.float64]
 
@@ -68,11 +68,13 @@ class LinearModel(VectorWeights):
 
     def value(self, x: Any) -> Any:
         """The loss, for x of shape (d,) or, row by row, (n, d)."""
-        return self.value_and_gradient(x)[0]
+        with np.errstate(over="ignore"):  # beyond what a float64 can say the loss is inf
+            return self.value_and_gradient(_validate.vector_or_rows("x", x))[0]
 
     def gradient(self, x: Any) -> Array:
         """The gradient of the loss, for x of shape (d,) or, row by row, (n, d)."""
-        return self.value_and_gradient(x)[1]
+        with np.errstate(over="ignore"):
+            return self.value_and_gradient(_validate.vector_or_rows("x", x))[1]
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What tells this problem from others: its kind, y, and one product with A."""
@@ -154,10 +156,47 @@ def as_matrix(A: Any) -> Any:
     return A
 
 
+def as_targets(y: Any, num_samples: int, shape: tuple[int, ...]) -> Vector:
+    """y as a float64 vector, one entry per row of A, none so large that its square overflows."""
+    values = _validate.array("y", y, ndim=1)
+    if values.size != num_samples:
+        raise ValueError(f"y must have {num_samples} entries, one per row of A {shape}, got {values.size}")
+    require_squarable("y", values)
+    return values
+
+
 def _require_adjoint(A: Any) -> None:
+    """One adjoint test, ⟨A v, u⟩ = ⟨v, Aᵀ u⟩: an operator whose rmatvec is wrong would train to a wrong answer."""
+    m, d = A.shape
+    if 0 in (m, d):
+        return
+    generator = np.random.default_rng(0)
+    v, u = generator.standard_normal(d), generator.standard_normal(m)
+    forward = _product(A.matvec, "matvec", v, m)
     try:
-        column = np.asarray(A.rmatvec(np.zeros(A.shape[0])))
+        back = _product(A.rmatvec, "rmatvec", u, d)
     except NotImplementedError:
         raise ValueError("A is a LinearOperator without rmatvec, and gradients need Aᵀ; give it one") from None
-    if column.shape != (A.shape[1],):
-        raise ValueError(f"A.rmatvec must return shape ({A.shape[1]},), got {column.shape}; A.shape is {A.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = abs(float(forward @ u) - float(v @ back))
+        size = np.linalg.norm(forward) * np.linalg.norm(u) + np.linalg.norm(v) * np.linalg.norm(back)
+    single = np.dtype(A.dtype or np.float64).itemsize < 8
+    if np.isfinite(size) and not gap <= (1e-3 if single else 1e-6) * size:
+        raise ValueError(
+            f"A.rmatvec is not the adjoint of A.matvec: for random u and v, ⟨A v, u⟩ = {float(forward @ u):.6g} but "
+            f"⟨v, Aᵀ u⟩ = {float(v @ back):.6g}; gradients would be wrong"
+        )
+
+
+def _product(function: Any, name: str, vector: Vector, size: int) -> Vector:
+    try:
+        product = np.asarray(function(vector))
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        raise ValueError(f"A.{name} failed on a vector of {vector.size} entries: {type(error).__name__}: {error}") from error
+    _validate.require_real_dtype(f"A.{name}(…)", product.dtype)
+    if product.shape != (size,):
+        raise ValueError(f"A.{name} must return shape ({size},), got {product.shape}")
+    _validate.require_finite(f"A.{name}(…)", product.astype(np.float64))
+    return np.asarray(product, dtype=np.float64)

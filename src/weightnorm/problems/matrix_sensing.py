@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Matrix, Vector
+from .factorisation import require_squarable
 from .linear import FLAT
 from .nuclear_norm import MinimumNuclearNorm, solve
 
@@ -46,6 +47,8 @@ class MatrixSensing:
     def __init__(self, sensors: Any, y: Any, *, ground_truth: Any = None) -> None:
         self.sensors: Array = _validate.array("sensors", sensors, ndim=3)
         self.y: Vector = _validate.array("y", y, ndim=1)
+        require_squarable("sensors", self.sensors)
+        require_squarable("y", self.y)
         m, d, columns = self.sensors.shape
         if d != columns:
             raise ValueError(f"sensors must be square matrices, (m, d, d), got shape {self.sensors.shape}")
@@ -71,12 +74,12 @@ class MatrixSensing:
 
     def value(self, X: Any) -> Any:
         """The loss at a matrix X, (d, d) or (n, d, d)."""
-        error = self.measure(X) - self.y
+        error = self.measure(_finite("X", X)) - self.y
         return 0.5 * np.einsum("...i,...i->...", error, error) / self.shape[0]
 
     def gradient(self, X: Any) -> Array:
         """(1/m) Σ (⟨A_i, X⟩ − y_i) A_i, the gradient in X; its symmetric part M is what training sees."""
-        return np.tensordot((self.measure(X) - self.y) / self.shape[0], self.sensors, axes=1)
+        return np.tensordot((self.measure(_finite("X", X)) - self.y) / self.shape[0], self.sensors, axes=1)
 
     def recovery_error(self, X: Any) -> Any:
         """‖X − ground truth‖_F / ‖ground truth‖_F."""
@@ -245,6 +248,11 @@ class MatrixSensing:
         if X.ndim not in (2, 3) or X.shape[-2:] != (d, d):
             raise ValueError(f"{name} must have shape ({d}, {d}) or (n, {d}, {d}), got {X.shape}")
         return X
+
+
+def _finite(name: str, X: Any) -> Array:
+    """A user's matrix, or several: real and finite."""
+    return _validate.array(name, X, ndim=3 if np.ndim(X) == 3 else 2)
 
 
 def _beside(scale: Array) -> Array:

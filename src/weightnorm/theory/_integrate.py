@@ -20,16 +20,19 @@ def integrate_until(
     from scipy.integrate import LSODA, Radau
 
     state, time, count = start, 0.0, 0
-    for kind in (LSODA, Radau):
-        solver = kind(field, time, state, np.inf, rtol=1e-10, atol=1e-13)
-        while count < MAX_STEPS and solver.status == "running":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a failed step is an answer, not a warning
-                solver.step()
-            if solver.status == "failed" or float(solver.t) == time or not np.isfinite(solver.y).all():
-                break
-            state, time, count = solver.y.copy(), float(solver.t), count + 1
-            watch(state)
-            if done(state):
-                return state, True
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a failed step is an answer, not a warning
+        for kind in (LSODA, Radau):
+            try:
+                solver = kind(field, time, state, np.inf, rtol=1e-10, atol=1e-13)
+                while count < MAX_STEPS and solver.status == "running":
+                    solver.step()
+                    if solver.status == "failed" or float(solver.t) == time or not np.isfinite(solver.y).all():
+                        break
+                    state, time, count = solver.y.copy(), float(solver.t), count + 1
+                    watch(state)
+                    if done(state):
+                        return state, True
+            except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+                continue  # beyond all measure: a field that overflows
     return state, False

@@ -21,8 +21,8 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     if setup.g0 == 0.0:
         return (float(np.sign(setup.pull)), off) if setup.pull != 0.0 else (1.0, on)
     own = float(np.sign(setup.g0))
-    with np.errstate(divide="ignore"):
-        log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
+    with np.errstate(divide="ignore", over="ignore"):
+        log_f0 = 2.0 * np.log(setup.q0) + setup.g0 * (setup.g0 / c)
     aligned = setup.g0 * setup.pull > 0
     if log_f0 > 0 or setup.start_loss < setup.zero_loss or (setup.orthogonal and aligned):
         return own, off
@@ -30,17 +30,20 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
         if log_f0 == 0.0 and not aligned:
             return own, on
         return float(np.sign(setup.pull)), off
-    return _integrated_sign(setup, c), off
+    sign, done = _integrated_sign(setup, c)
+    return sign, off if done else assume("a short integration settles the sign of the scale", False)
 
 
 def perp_square(setup: Setup, g: float, c: float) -> float:
     """‖w⊥‖² by the flow's invariant; a start in the row space has none, however large the exponent."""
     if setup.q0 == 0.0:
         return 0.0
-    return float(np.exp(min(2.0 * np.log(setup.q0) + (setup.g0**2 - g**2) / c, 600.0)))
+    with np.errstate(over="ignore"):
+        exponent = 2.0 * np.log(setup.q0) + (setup.g0 - g) * ((setup.g0 + g) / c)
+    return float(np.exp(min(exponent, 600.0)))
 
 
-def _integrated_sign(setup: Setup, c: float) -> float:
+def _integrated_sign(setup: Setup, c: float) -> tuple[float, bool]:
     """Integrate (g, z) until the loss is clearly under ½‖y‖²: from there g cannot cross zero any more."""
     lam, xi = setup.lam, setup.target
 
@@ -60,5 +63,5 @@ def _integrated_sign(setup: Setup, c: float) -> float:
         return float(0.5 * (lam * error) @ error - (1.0 - CLEAR) * setup.zero_loss)
 
     start = np.concatenate([[setup.g0], setup.z0])
-    end, _ = integrate_until(field, start, lambda state: clear(0.0, state) < 0.0)
-    return float(np.sign(end[0]))
+    end, done = integrate_until(field, start, lambda state: clear(0.0, state) < 0.0)
+    return float(np.sign(end[0])) or 1.0, done

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ._integrate import integrate_until
+from ._root import perp_at_the_end
 from ._sign import limit_sign, perp_square
-from .limits import Limit, limit_square
+from .limits import Limit
 from .setup import Setup, require_target, set_up
 from .statement import assume
 
+INTEGRATION = 1e-10  # relative accuracy of the integration along the flow: no prediction is better than that
 TAIL = 1e-14  # ‖Aᵀr‖² fallen by this factor: the drift is an integral of such squares, and what is left of it is nothing
 
 
@@ -28,7 +30,8 @@ class FiniteStepLimit(Limit):
         The predicted change of I = log(‖w⊥‖/‖w‖) + g²/2c over the run, first order in the step.
     error : float
         An estimate of |‖x‖ − prediction|, second order in the step: what the drift's total variation would change, times the
-        step, times the largest rate along the flow.
+        step, times the largest rate along the flow; and at least what the integration may err.
+        Infinite where the integration did not get to the end.
     """
 
     drift: float
@@ -61,24 +64,24 @@ def finite_step_limit(
     require_target(setup)
     sign, settled = limit_sign(setup, c)
     drift, variation, rate, done = _integrated_drift(setup, c, eta, method)
-    with np.errstate(divide="ignore"):
-        log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
 
-    def end(log_f: float) -> tuple[float, float, float]:
-        square = float(limit_square(log_f, setup.gstar, c))
-        perp = float(np.sqrt(square) * np.exp(0.5 * (log_f - square / c)))
-        return float(np.sqrt(square)), perp, float(np.hypot(setup.gstar, perp))
+    def end(change: float) -> tuple[float, float]:
+        """‖x⊥‖ and ‖x‖ where the invariant has changed by so much on the way."""
+        with np.errstate(divide="ignore"):
+            log_q2 = 2.0 * (np.log(setup.q0) + change)
+        perp = float(perp_at_the_end(setup.g0, setup.gstar, log_q2, c))
+        return perp, float(np.hypot(setup.gstar, perp))
 
-    size, perp, norm = end(log_f0 + 2.0 * drift)
+    perp, norm = end(drift)
     stable = eta * rate
     return FiniteStepLimit(
         weights=setup.lift(setup.target, sign * perp),
-        scale=sign * size,
+        scale=sign * norm,
         norm=norm,
         perp_norm=perp,
         distance=perp,
         drift=drift,
-        error=abs(end(log_f0 + 2.0 * (drift + variation))[2] - norm) * stable,
+        error=max(abs(end(drift + variation)[1] - norm) * stable, INTEGRATION * norm) if done else np.inf,
         assumptions=(
             settled,
             assume("the drift has settled", done),

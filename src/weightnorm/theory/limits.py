@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
+from ._root import perp_at_the_end
 from ._sign import limit_sign
 from .setup import Setup, require_target, set_up
 from .statement import Assumption, Statement, Value, assume
 
 Array = NDArray[np.float64]
-NEWTON_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,49 @@ class Limit(Statement):
     distance: float
 
 
+def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
+    """‖x∞⊥‖ of the WN flow, exact to rounding over the whole range of double precision. Vectorised.
+
+    Parameters
+    ----------
+    g0, gstar, q0, ratio : numbers or arrays that broadcast
+        The start's scale, ‖x*‖ > 0, ‖w0⊥‖ in [0, 1], and c > 0.
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> from weightnorm.theory import limit_perp
+    >>> float(limit_perp(g0=2.8, gstar=3.0, q0=0.6**0.5, ratio=1.0).round(4))
+    0.9035
+    >>> float(limit_perp(g0=1e5, gstar=1.0, q0=0.5, ratio=1e-7).round(4))
+    100000.0
+    """
+    g0, gstar, q0, c = (_numbers(name, value) for name, value in zip(_NAMES, (g0, gstar, q0, ratio), strict=True))
+    if not (gstar > 0).all():
+        raise ValueError(f"gstar must be greater than 0, got {gstar.min():g}: y = 0 is excluded")
+    if not (c > 0).all():
+        raise ValueError(f"ratio must be greater than 0, got {c.min():g}; for c = 0 see fixed_scale_limit")
+    if not ((q0 >= 0) & (q0 <= 1 + 1e-12)).all():
+        raise ValueError("q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0")
+    with np.errstate(divide="ignore"):
+        return perp_at_the_end(g0, gstar, 2.0 * np.log(q0), c)
+
+
+_NAMES = ("g0", "gstar", "q0", "ratio")
+
+
+def _numbers(name: str, value: Any) -> Array:
+    """Finite real numbers of any shape."""
+    values = np.asarray(value)
+    _validate.require_real_dtype(name, values.dtype)
+    values = values.astype(np.float64, copy=False)
+    _validate.require_finite(name, values)
+    return values
+
+
 def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
     """|g∞| of the WN flow: G = g∞² is the root of G (1 − F0 e^{−G/c}) = g*², F0 = q0² e^{g0²/c}. Vectorised.
 
@@ -46,61 +89,43 @@ def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
     g0, gstar, q0, ratio : numbers or arrays that broadcast
         The start's scale, ‖x*‖ > 0, ‖w0⊥‖ in [0, 1], and c > 0.
 
+    Returns
+    -------
+    array
+
     Examples
     --------
     >>> from weightnorm.theory import limit_scale
     >>> float(limit_scale(g0=2.8, gstar=3.0, q0=0.6**0.5, ratio=1.0).round(4))
     3.1331
     """
-    g0, gstar, q0, c = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (g0, gstar, q0, ratio)))
-    if not (gstar > 0).all():
-        raise ValueError("gstar must be greater than 0: y = 0 is excluded")
-    if not (c > 0).all():
-        raise ValueError("ratio must be greater than 0; for c = 0 see fixed_scale_limit")
-    if not ((q0 >= 0) & (q0 <= 1 + 1e-12)).all():
-        raise ValueError("q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0")
-    with np.errstate(divide="ignore"):
-        return np.sqrt(limit_square(2.0 * np.log(q0) + g0**2 / c, gstar, c))
+    return np.hypot(gstar, limit_perp(g0, gstar, q0, ratio))
 
 
 def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
-    """The root G of G (1 − F0 e^{−G/c}) = g*², from log F0, which may be −inf; by Newton in a shrinking bracket.
+    """The root G of G (1 − F0 e^{−G/c}) = g*², from log F0, which may be −inf.
 
     >>> from weightnorm.theory import limit_square
     >>> float(limit_square(float("-inf"), 3.0, 1.0))
     9.0
     """
-    log_f0, gstar, c = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (log_f0, gstar, ratio)))
-    target = gstar**2
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        low = np.maximum(target, c * log_f0)
-        high = target + c / np.e * np.exp(np.minimum(log_f0, 0.0)) + c * np.maximum(0.0, log_f0)
-        G = 0.5 * (low + high)
-        for _ in range(NEWTON_STEPS):  # f is increasing between the bounds
-            decay = np.exp(log_f0 - G / c)
-            f = -G * np.expm1(log_f0 - G / c) - target
-            low, high = np.where(f <= 0, G, low), np.where(f >= 0, G, high)
-            new = G - f / (1.0 - decay + (G / c) * decay)
-            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
-            done = np.abs(new - G) <= 1e-15 * G
-            G = new
-            if done.all():
-                break
-    return np.asarray(G)
+    square = np.asarray(gstar, dtype=np.float64) ** 2
+    return np.asarray(square + perp_at_the_end(0.0, gstar, log_f0, ratio) ** 2)
 
 
 def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
-    """‖x∞⊥‖ = |g∞| q0 exp((g0² − g∞²)/2c); not √(G − g*²), which cancels.
+    """‖x∞⊥‖ = |g∞| q0 exp((g0² − g∞²)/2c) from a known g∞; `limit_perp` needs none, and no luck at small c.
 
     >>> from weightnorm.theory import limit_scale, perp_of_limit
     >>> g = limit_scale(2.0, 3.0, 0.6**0.5, 1.0)
     >>> float(perp_of_limit(2.0, g, 0.6**0.5, 1.0).round(4))
     0.1878
     """
-    g_limit = np.abs(np.asarray(g_limit, dtype=np.float64))
-    exponent = (np.asarray(g0, dtype=np.float64) ** 2 - g_limit**2) / (2.0 * np.asarray(ratio, dtype=np.float64))
-    with np.errstate(divide="ignore"):  # q0 = 0 is a start in the row space: nothing, whatever the exponent
-        return np.asarray(g_limit * np.exp(np.log(q0) + exponent))
+    g_limit, g0 = np.abs(_numbers("g_limit", g_limit)), np.abs(_numbers("g0", g0))
+    c = _numbers("ratio", ratio)
+    with np.errstate(divide="ignore", over="ignore"):  # q0 = 0 is a start in the row space: nothing, whatever the exponent
+        exponent = (g0 - g_limit) * ((g0 + g_limit) / (2.0 * c))
+        return np.asarray(g_limit * np.exp(np.log(_numbers("q0", q0)) + exponent))
 
 
 def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
@@ -127,14 +152,12 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     setup = set_up(problem, scale, direction)
     require_target(setup)
     sign, settled = limit_sign(setup, c)
-    size = float(limit_scale(setup.g0, setup.gstar, setup.q0, c))
-    perp = float(perp_of_limit(setup.g0, size, setup.q0, c))
-    if size**2 >= 2.0 * setup.gstar**2:  # here the exponent cancels, and ‖x∞‖² = g*² + ‖x⊥‖² does not
-        perp = float(np.sqrt(size**2 - setup.gstar**2))
+    perp = float(limit_perp(setup.g0, setup.gstar, setup.q0, c))
+    norm = float(np.hypot(setup.gstar, perp))
     return Limit(
         weights=setup.lift(setup.target, sign * perp),
-        scale=sign * size,
-        norm=float(np.hypot(setup.gstar, perp)),
+        scale=sign * norm,
+        norm=norm,
         perp_norm=perp,
         distance=perp,
         assumptions=(*_flow_assumptions(setup, c), settled),
@@ -216,9 +239,9 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     >>> [wn_beats_gd(g0, 3.0, 0.6**0.5, ratio=10.0).closer for g0 in (1.0, 2.6, 2.8, 4.7, 4.8)]
     [False, False, True, True, False]
     """
-    size = float(limit_scale(g0, gstar, q0, ratio))
+    g0, gstar, q0, ratio = (_validate.real(name, value) for name, value in zip(_NAMES, (g0, gstar, q0, ratio), strict=True))
     parallel = float(np.sqrt(max(0.0, 1.0 - q0**2)))
-    wn, gd = perp_of_limit(g0, size, q0, ratio), abs(g0) * q0
+    wn, gd = float(limit_perp(g0, gstar, q0, ratio)), abs(g0) * q0
     return Comparison(
         direction_turns_in=abs(g0) * parallel < gstar,
         closer=bool(wn < gd),
@@ -236,8 +259,10 @@ def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
     >>> distance_map(np.linspace(0, 4, 5), [0.1, 1.0], gstar=3.0, q0=0.7).shape
     (5, 2)
     """
-    g0, c = np.asarray(g0, dtype=np.float64)[:, None], np.asarray(ratio, dtype=np.float64)[None, :]
-    return perp_of_limit(g0, limit_scale(g0, gstar, q0, c), q0, c)
+    rows, columns = np.atleast_1d(_numbers("g0", g0)), np.atleast_1d(_numbers("ratio", ratio))
+    if rows.ndim != 1 or columns.ndim != 1:
+        raise ValueError(f"g0 and ratio must be vectors, got shapes {rows.shape} and {columns.shape}")
+    return limit_perp(rows[:, None], _validate.real("gstar", gstar), _validate.real("q0", q0), columns[None, :])
 
 
 def example_2d(g0: float, ratio: float = 1.0) -> Value:
@@ -249,11 +274,13 @@ def example_2d(g0: float, ratio: float = 1.0) -> Value:
     >>> example_2d(2.0).value["wn"].round(3).tolist(), example_2d(2.0).value["printed"].round(2).tolist()
     ([1.0, 1.807], [1.0, 4.48])
     """
-    size = limit_scale(g0, 1.0, 1.0, ratio)
+    g0, ratio = _validate.real("g0", g0), _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    with np.errstate(over="ignore"):
+        printed = float(np.exp((g0 - 1.0) * ((g0 + 1.0) / (2.0 * ratio))))
     value = {
-        "wn": np.array([1.0, np.sign(g0) * float(perp_of_limit(g0, size, 1.0, ratio))]),
+        "wn": np.array([1.0, np.sign(g0) * float(limit_perp(g0, 1.0, 1.0, ratio))]),
         "gd": np.array([1.0, g0]),
-        "printed": np.array([1.0, np.exp((g0**2 - 1.0) / (2.0 * ratio))]),
+        "printed": np.array([1.0, printed]),
         "loss_on_s": 0.5,
     }
     return Value(value, assumptions=(assume("g0 ≠ 0", g0 != 0),), paper="a concrete example, section 2")

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _validate
 from .._validate import Vector
 from ..problems import LeastSquares
+from ..problems.factorisation import scaled_norm
 from ..rowspace import Frame, RowSpace
 
 ORTHOGONAL = 1e-12
@@ -39,7 +40,7 @@ class Setup:
     @property
     def gstar(self) -> float:
         """‖x*‖."""
-        return float(np.linalg.norm(self.target))
+        return scaled_norm(self.target)
 
     @property
     def orthogonal(self) -> bool:

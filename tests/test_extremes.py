@@ -1,0 +1,154 @@
+"""Numbers that used to be silently wrong: limits over the whole range of doubles, extreme targets, wrong adjoints."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator
+
+import weightnorm as wn
+from weightnorm import theory
+
+TINY = 1e-290  # below this a square root of a subnormal number may lose digits: only its size is compared
+
+
+def perp_to_fifty_digits(g0, gstar, log_q2, c):
+    """‖x∞⊥‖ by bisection in t = log(D/c) of log(D/G) − 2 log q0 = (g0² − g*² − D)/c."""
+    with mpmath.workdps(50):
+        g0, gstar, c, log_q2 = map(mpmath.mpf, (g0, gstar, c, log_q2))
+        right = log_q2 + (g0**2 - gstar**2) / c
+        log_a = 2 * mpmath.log(gstar) - mpmath.log(c)
+        low = min(log_a, 0) + min(right, 0) - 3
+        high = mpmath.log(max(right, 0) + max(log_a, 0) + 3)
+        for _ in range(140):
+            t = (low + high) / 2
+            share = -mpmath.log1p(mpmath.exp(log_a - t)) if t > log_a else t - log_a - mpmath.log1p(mpmath.exp(t - log_a))
+            low, high = (t, high) if share + mpmath.exp(t) < right else (low, t)
+        return float(mpmath.sqrt(mpmath.exp(low) * c))
+
+
+exponents = st.floats(-150, 150)
+
+
+@given(
+    log_gstar=exponents,
+    relative=st.one_of(st.floats(-4, 4), st.floats(-1e-3, 1e-3), st.just(0.0), exponents),
+    log_c=st.one_of(st.floats(-20, 6), st.floats(-2, 2), st.floats(-300, 300)),
+    log_q=st.one_of(st.just(0.0), st.floats(-2, 0), st.floats(-300, 0)),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_limit_agrees_with_fifty_digits_over_the_whole_range(log_gstar, relative, log_c, log_q):
+    gstar = 10.0**log_gstar
+    g0 = gstar * 10.0**relative if abs(relative) < 100 else 10.0 ** (log_gstar + relative) if abs(log_gstar) < 50 else gstar
+    c = min(max(gstar**2 * 10.0**log_c, 1e-300), 1e300)
+    q0 = 10.0**log_q
+    ours = float(theory.limit_perp(g0, gstar, q0, c))
+    exact = perp_to_fifty_digits(g0, gstar, float(2 * np.log(q0)), c)
+    assert ours == pytest.approx(exact, rel=1e-11, abs=TINY)
+    assert float(theory.limit_scale(g0, gstar, q0, c)) == pytest.approx(np.hypot(gstar, exact), rel=1e-11)
+
+
+@pytest.mark.parametrize("c", [1e-6, 1e-9, 1e-12, 1e-14, 1e-100, 1e-300])
+def test_small_ratios_do_not_cancel(c):
+    problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, 0)
+    limit = theory.flow_limit(problem, 4.0, w0, c)
+    assert limit.applies
+    assert limit.norm == pytest.approx(4.0, abs=c)  # the norm of a solution that the scale need not move to
+    assert limit.norm == limit.scale == pytest.approx(np.linalg.norm(limit.weights), rel=1e-14)
+    assert np.linalg.norm(problem.A @ limit.weights - problem.y) < 1e-13
+    predicted = theory.finite_step_limit(problem, 4.0, w0, "rpgd", 1e-3, c)
+    assert abs(predicted.norm - 4.0) <= max(predicted.error, c)
+    assert predicted.error > 0
+
+
+def test_a_prediction_that_did_not_get_to_the_end_claims_no_accuracy():
+    problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, 0)
+    lost = theory.finite_step_limit(problem, 4.0, w0, "rpgd", 0.01, 1e300)
+    assert not lost.applies
+    assert lost.error == np.inf
+
+
+def test_the_phase_diagram_far_out():
+    assert theory.distance_map([1e5], [1e-7], 1.0, 0.5)[0, 0] == pytest.approx(np.sqrt(1e10 - 1), rel=1e-14)
+    assert theory.distance_map(1.0, 1.0, 1.0, 0.5).shape == (1, 1)
+    with pytest.raises(ValueError, match="g0 and ratio must be vectors"):
+        theory.distance_map([[1.0]], [1.0], 1.0, 0.5)
+
+
+@pytest.mark.parametrize("size", [1e141, 1e155, 1e160, 1e300])
+def test_targets_whose_squares_overflow_are_refused_by_name(size):
+    for make in (
+        lambda: wn.LeastSquares(np.eye(2, 3), [size, 0.0]),
+        lambda: wn.GeneralizedLinear(np.eye(2, 3), [size, 0.0], loss="huber"),
+        lambda: wn.MatrixSensing(np.eye(2)[None], [size]),
+    ):
+        with pytest.raises(ValueError, match="y has a largest entry of .*, whose square overflows"):
+            make()
+    with pytest.raises(ValueError, match="scale must be at most 1e140"):
+        wn.datasets.make_regression(scale=size)
+
+
+@given(power=st.integers(-310, 139))
+@settings(max_examples=60, deadline=None)
+def test_the_minimum_norm_solution_has_the_units_of_y(power):
+    A = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.25], [1.0, 1.5, 0.25]])  # the third row is the sum of the others
+    unit = 10.0**power
+    base, problem = wn.LeastSquares(A, [1.0, 2.0, 3.5]), wn.LeastSquares(A, np.array([1.0, 2.0, 3.5]) * unit)
+    np.testing.assert_allclose(problem.min_norm_solution(), base.min_norm_solution() * unit, rtol=1e-12, atol=1e-320)
+    if abs(power) < 140:
+        assert problem.floor == pytest.approx(base.floor * unit**2, rel=1e-9)
+    w0 = np.array([1.0, -1.0, 2.0])
+    gd = theory.gd_limit(problem, 0.5 * unit, w0)
+    assert gd.norm == pytest.approx(theory.gd_limit(base, 0.5, w0).norm * unit, rel=1e-12, abs=1e-320)
+
+
+B = np.random.default_rng(0).standard_normal((4, 7))
+
+
+@pytest.mark.parametrize(
+    ("rmatvec", "message"),
+    [
+        (lambda r: -B.T @ r, "not the adjoint"),
+        (lambda r: B.T @ r[::-1], "not the adjoint"),
+        (lambda r: (B.T @ r)[:3], "A.rmatvec"),
+        (lambda r: np.full(7, np.nan), "A.rmatvec.* has 7 entries that are NaN"),
+        (lambda r: 1j * (B.T @ r), "A.rmatvec.* has dtype complex128"),
+    ],
+)
+def test_an_operator_with_a_wrong_adjoint_is_refused(rmatvec, message):
+    wrong = LinearOperator(B.shape, matvec=lambda x: B @ x, rmatvec=rmatvec, dtype=np.float64)
+    with pytest.raises((ValueError, TypeError), match=message):
+        wn.LeastSquares(wrong, np.ones(4))
+
+
+def test_a_single_precision_operator_passes_its_adjoint_test():
+    single = B.astype(np.float32)
+    operator = LinearOperator(
+        B.shape, matvec=lambda x: single @ x.astype("f4"), rmatvec=lambda r: single.T @ r.astype("f4"), dtype=np.float32
+    )
+    assert wn.LeastSquares(operator, np.ones(4)).shape == (4, 7)
+
+
+def test_masked_entries_are_refused_and_an_empty_mask_is_none():
+    with pytest.raises(ValueError, match="A is a masked array with 4 masked entries"):
+        wn.LeastSquares(np.ma.masked_array(B, mask=np.eye(4, 7)), np.ones(4))
+    with pytest.raises(ValueError, match="y is a masked array with 1 masked entries"):
+        wn.LeastSquares(B, np.ma.masked_array(np.ones(4), mask=[0, 0, 1, 0]))
+    assert wn.LeastSquares(np.ma.masked_array(B), np.ones(4)).shape == (4, 7)
+
+
+@pytest.mark.parametrize("x", [np.full(7, np.nan), np.ones(7) + 1j, np.full((2, 7), np.inf), [[1.0], [1.0, 2.0]]])
+def test_value_and_gradient_take_finite_real_weights_only(x):
+    problem = wn.LeastSquares(B, np.ones(4))
+    for function in (problem.value, problem.gradient, wn.GeneralizedLinear(B, [0, 1, 1, 0]).value):
+        with pytest.raises((ValueError, TypeError), match="^x "):
+            function(x)
+
+
+@pytest.mark.parametrize("bad", [1.0 + 1j, np.nan, "2", None])
+def test_comparisons_take_finite_real_numbers_only(bad):
+    with pytest.raises((ValueError, TypeError), match="^(g0|gstar|q0|ratio) "):
+        theory.wn_beats_gd(1.0, bad, 0.5, 1.0)
+    with pytest.raises((ValueError, TypeError), match="^g0 "):
+        theory.limit_perp(bad, 1.0, 0.5, 1.0)
