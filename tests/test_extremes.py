@@ -83,7 +83,7 @@ def test_targets_whose_squares_overflow_are_refused_by_name(size):
         lambda: wn.GeneralizedLinear(np.eye(2, 3), [size, 0.0], loss="huber"),
         lambda: wn.MatrixSensing(np.eye(2)[None], [size]),
     ):
-        with pytest.raises(ValueError, match="y has a largest entry of .*, whose square overflows"):
+        with pytest.raises(ValueError, match=r"y has a largest entry of .*, whose square overflows"):
             make()
     with pytest.raises(ValueError, match="scale must be at most 1e140"):
         wn.datasets.make_regression(scale=size)
@@ -142,13 +142,13 @@ def test_masked_entries_are_refused_and_an_empty_mask_is_none():
 def test_value_and_gradient_take_finite_real_weights_only(x):
     problem = wn.LeastSquares(B, np.ones(4))
     for function in (problem.value, problem.gradient, wn.GeneralizedLinear(B, [0, 1, 1, 0]).value):
-        with pytest.raises((ValueError, TypeError), match="^x "):
+        with pytest.raises((ValueError, TypeError), match=r"^x "):
             function(x)
 
 
 @pytest.mark.parametrize("bad", [1.0 + 1j, np.nan, "2", None])
 def test_comparisons_take_finite_real_numbers_only(bad):
-    with pytest.raises((ValueError, TypeError), match="^(g0|gstar|q0|ratio) "):
+    with pytest.raises((ValueError, TypeError), match=r"^(g0|gstar|q0|ratio) "):
         theory.wn_beats_gd(1.0, bad, 0.5, 1.0)
-    with pytest.raises((ValueError, TypeError), match="^g0 "):
+    with pytest.raises((ValueError, TypeError), match=r"^g0 "):
         theory.limit_perp(bad, 1.0, 0.5, 1.0)

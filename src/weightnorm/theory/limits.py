@@ -99,7 +99,7 @@ def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
     >>> float(limit_scale(g0=2.8, gstar=3.0, q0=0.6**0.5, ratio=1.0).round(4))
     3.1331
     """
-    return np.hypot(gstar, limit_perp(g0, gstar, q0, ratio))
+    return np.asarray(np.hypot(gstar, limit_perp(g0, gstar, q0, ratio)))
 
 
 def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
