@@ -177,7 +177,10 @@ def search_steps(
             method = rule(step)
             check_method(method, problem)
             if not SensingRuns.can_run(method):
-                raise TypeError(f"rule must give a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}")
+                raise TypeError(
+                    f"rule must give a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}; and the search runs "
+                    "compiled, so NUMBA_DISABLE_JIT must not be set"
+                )
             state = start_state(method, problem, scale, direction)
             check_scale(method, problem, state.scale)
             methods.append(method)

@@ -21,8 +21,8 @@ p·2^(500·exponent), and takes part in norms only while exponent = 0 (below tha
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .compiling import compiled
 from .lanes import WIDTH as WIDTH
 from .lanes import absolute, load, multiply_add, outside, spread, square_root, store
 
@@ -40,10 +40,8 @@ _UNIT = 2.0**PERP_BITS
 LARGEST_SQUARE = 1e300  # a square norm beyond this has overflowed, or is about to
 SMALLEST_INVERSE = 1e-150
 
-compiled = njit(nogil=True, cache=True, error_model="numpy")
 
-
-@compiled
+@compiled()
 def advance(
     method,
     curvatures,
@@ -176,7 +174,7 @@ def advance(
     clock[0] = start + count
 
 
-@compiled
+@compiled()
 def _evaluate_gd(curvatures, target, here, there, offset, eta):
     """2·loss of x; writes x' to `there`."""
     loss = spread(0.0)
@@ -190,7 +188,7 @@ def _evaluate_gd(curvatures, target, here, there, offset, eta):
     return loss, loss, loss
 
 
-@compiled
+@compiled()
 def _evaluate_rpgd(curvatures, target, here, there, offset, g, inverse, pull):
     """2·loss, s and the row-space part of ‖v'‖²; writes v' to `there`."""
     loss = spread(0.0)
@@ -209,7 +207,7 @@ def _evaluate_rpgd(curvatures, target, here, there, offset, g, inverse, pull):
     return loss, s, square
 
 
-@compiled
+@compiled()
 def _evaluate_wn(curvatures, target, here, offset, g, inverse):
     """2·loss and s."""
     loss = spread(0.0)
@@ -225,7 +223,7 @@ def _evaluate_wn(curvatures, target, here, offset, g, inverse):
     return loss, s, s
 
 
-@compiled
+@compiled()
 def _update_wn(curvatures, target, here, offset, stretch, keep, push):
     """w' = keep·w − push·e in place; the row-space part of ‖w'‖²."""
     square = spread(0.0)
@@ -239,7 +237,7 @@ def _update_wn(curvatures, target, here, offset, stretch, keep, push):
     return square
 
 
-@compiled
+@compiled()
 def _power(x, exponent, scratch):
     if exponent == -2.0:
         return spread(1.0) / (x * x)
@@ -253,7 +251,7 @@ def _power(x, exponent, scratch):
     return load(scratch, 0)
 
 
-@compiled
+@compiled()
 def _write_record(record, row, fields, here, size):
     """The RECORDED fields of the first block, and the square norm of its coordinates."""
     for lane in range(WIDTH):
@@ -265,7 +263,7 @@ def _write_record(record, row, fields, here, size):
         record[row, len(RECORDED), lane] = square
 
 
-@compiled
+@compiled()
 def _finish(fresh, offset, base, size, here, fields, final_vectors, final_fields):
     """Copy the finished lanes out."""
     for lane in range(WIDTH):
@@ -276,7 +274,7 @@ def _finish(fresh, offset, base, size, here, fields, final_vectors, final_fields
                 final_fields[base + j * WIDTH + lane] = fields[base + j * WIDTH + lane]
 
 
-@compiled
+@compiled()
 def _keep_direction(offset, base, size, here, there, fields, previous):
     """The zero-norm policy: where v' = 0, stay at the old v with its old norm."""
     _mark_overflow(base, fields)
@@ -292,7 +290,7 @@ def _keep_direction(offset, base, size, here, there, fields, previous):
                 fields[base + PERP * WIDTH + lane] /= previous[lane]
 
 
-@compiled
+@compiled()
 def _mark_overflow(base, fields):
     """A norm that overflowed ends its run: NaN reaches the loss in the next evaluation."""
     for lane in range(WIDTH):
@@ -300,7 +298,7 @@ def _mark_overflow(base, fields):
             fields[base + INVERSE_NORM * WIDTH + lane] = np.nan
 
 
-@compiled
+@compiled()
 def _rescale_perp(base, fields):
     """Move a unit of 2^500 between p and its exponent where p has left its range."""
     for lane in range(WIDTH):

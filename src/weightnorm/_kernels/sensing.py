@@ -11,9 +11,9 @@ sensors or along the packed entries instead of lanes, with every sum in the same
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from .compiling import compiled
 from .lanes import WIDTH as WIDTH
 from .lanes import broadcast, lane_sum, load, multiply_add, spread, store
 
@@ -23,7 +23,7 @@ GROUP = 4 * WIDTH  # sensors that a lone run measures together
 
 GRADIENT_DESCENT, WEIGHT_NORM, RPGD = 0, 1, 2
 
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
+_jit = compiled(boundscheck=False)
 
 
 @_jit

@@ -150,7 +150,8 @@ def _continuation(method: Method, problem: Linear, start: Result, reduced: bool)
     end = start._resume
     if not end.continues(method, problem):
         return _Start(start.scale, unit, 0, start)
-    return _Start(start.scale, unit, end.clock, start, end if (end.axes is not None) == reduced else None)
+    fits = (end.axes is not None) == reduced and isinstance(end.state, RawState) <= CompiledRuns.can_run(method)
+    return _Start(start.scale, unit, end.clock, start, end if fits else None)
 
 
 def _begin_reduced(method: Method, problem: Linear, origin: _Start, tolerance: float) -> LinearRun:

@@ -64,7 +64,9 @@ class CompiledRuns:
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        return type(method) in (GradientDescent, WeightNorm, RPGD)
+        from .._kernels.compiling import enabled
+
+        return type(method) in (GradientDescent, WeightNorm, RPGD) and enabled()
 
     @property
     def clock(self) -> int:

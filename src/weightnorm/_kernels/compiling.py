@@ -1,0 +1,83 @@
+"""Compiling a kernel, and keeping it on disk where there is a place to keep it.
+
+numba gives up ("no locator available") where neither the package's own folder nor the user's is writable, and raises where
+the disk is full. A cache is a convenience: here it is sought in a temporary folder of the user's own next, and without
+one the kernel is compiled anew in every process.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import caching
+
+
+def enabled() -> bool:
+    """Whether numba compiles at all: with NUMBA_DISABLE_JIT=1 runs go by the rules in NumPy."""
+    return not numba.config.DISABLE_JIT
+
+
+def compiled(**options: Any) -> Callable[[Any], Any]:
+    """A decorator: numba.njit without the lock, with NumPy's division by zero, and a cache that cannot fail."""
+
+    def decorate(function: Any) -> Any:
+        dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+        if enabled():
+            dispatcher._cache = _cache(function)
+        return dispatcher
+
+    return decorate
+
+
+class _ForgivingCache(caching.FunctionCache):
+    """A cache whose failures cost a compilation, not a run: a full disk, a truncated file, a folder that vanished."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was kept, or nothing where it cannot be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever a damaged file makes numba raise
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep it, if that is possible."""
+        try:
+            super().save_overload(sig, data)
+        except (OSError, EOFError):
+            self.disable()
+
+
+def _cache(function: Any) -> Any:
+    try:
+        return _ForgivingCache(function)
+    except (RuntimeError, OSError):
+        pass
+    before, folder = numba.config.CACHE_DIR, _own_temporary_folder()
+    if folder is None:
+        return caching.NullCache()
+    try:
+        numba.config.CACHE_DIR = folder
+        return _ForgivingCache(function)
+    except (RuntimeError, OSError):
+        return caching.NullCache()
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _own_temporary_folder() -> str | None:
+    """A folder that only this user can write: what is loaded from a cache is run."""
+    try:
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        folder = Path(tempfile.gettempdir()) / f"weightnorm-kernels-{user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    mine = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+    return str(folder) if mine and stat.S_ISDIR(found.st_mode) else None
