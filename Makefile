@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 
-.PHONY: help install test test-all lint bench reproduce docs lock clean
+.PHONY: help install test test-portable test-all lint bench reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
 	@echo "make test-all    the same and the slow tests"
+	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
 	@echo "make bench       install the peers and measure against them, side by side"
 	@echo "make docs        write docs/claims.md anew, from the certificate"
 	@echo "make lint        ruff, mypy --strict, import-linter"
@@ -30,8 +31,8 @@ $(BENCH_STAMP): $(STAMP) requirements-bench.lock
 	@touch $@
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests examples
-	$(BIN)/ruff format --check src tests examples
+	$(BIN)/ruff check src tests examples tools
+	$(BIN)/ruff format --check src tests examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -41,6 +42,9 @@ OTHER_CPU := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES
 test: $(STAMP) lint
 	$(BIN)/python -m pytest
 	$(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
+
+test-portable: $(STAMP)
+	$(BIN)/python tools/portable.py
 
 test-all: $(STAMP) lint
 	$(BIN)/python -m pytest -m ""

@@ -1,0 +1,194 @@
+"""Run the suite as other machines would: other CPUs, locales, terminals, interpreters and dependency versions.
+
+    python tools/portable.py [--jobs N] [--only NAME ...] [-- PYTEST ARGUMENTS]
+
+Each configuration is one pytest process with its own kernel cache; its output is kept in build/portable/NAME.log. What this
+machine cannot do (a BLAS kernel the CPU does not support, an interpreter that is not installed) is named as skipped. The
+exit code is 0 only if everything that ran was green.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / "build" / "portable"
+
+
+class CannotRunError(Exception):
+    """What a configuration needs is not on this machine."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and with what a suite runs."""
+
+    python: str = sys.executable
+    root: Path = ROOT
+    prefix: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One way to run the suite: environment variables, and a function that prepares interpreter and folder."""
+
+    name: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    prepare: Callable[[Path], Place] = lambda scratch: Place()
+
+
+def blas(kernel: str) -> Configuration:
+    """OpenBLAS with the kernels of another CPU, if this one can run them."""
+
+    def prepare(scratch: Path) -> Place:
+        code = (
+            "import numpy, threadpoolctl as t; print([i['architecture'] for i in t.threadpool_info() if 'blas' in i['prefix']])"
+        )
+        environment = os.environ | {"OPENBLAS_CORETYPE": kernel}
+        told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        if kernel.lower() not in told.stdout.lower():
+            raise CannotRunError(f"OpenBLAS did not take {kernel} but {told.stdout.strip()}")
+        return Place()
+
+    return Configuration(f"blas-{kernel.lower()}", {"OPENBLAS_CORETYPE": kernel}, prepare)
+
+
+def interpreter(version: str) -> Configuration:
+    """Another Python with the pinned dependencies, where it is installed."""
+
+    def prepare(scratch: Path) -> Place:
+        python = shutil.which(f"python{version}")
+        works = python and subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
+        if not python or not works:
+            raise CannotRunError(f"python{version} is not installed")
+        return Place(_environment(python, scratch / "venv", ["-r", str(ROOT / "requirements.lock")]))
+
+    return Configuration(f"python-{version}", {}, prepare)
+
+
+def lowest(scratch: Path) -> Place:
+    """The lowest versions of everything pyproject.toml allows."""
+    subprocess.run([sys.executable, "-m", "venv", str(scratch / "venv")], check=True)
+    python = scratch / "venv" / "bin" / "python"
+    uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--python", str(python)]
+    _run([*uv, "--resolution", "lowest-direct", "-e", f"{ROOT}[all,dev]"])
+    return Place(str(python))
+
+
+def strange_path(scratch: Path) -> Place:
+    """A folder with spaces and accents in its name."""
+    return Place(root=_copy(scratch / "a päth with spaces"))
+
+
+def unwritable(scratch: Path) -> Place:
+    """A package, a home and a cache that cannot be written; root must give up its privilege for that."""
+    root = _copy(scratch / "read-only")
+    (scratch / "home").mkdir(mode=0o555)
+    prefix: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            raise CannotRunError("root can write everywhere, and there is no setpriv to give that up")
+        prefix = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    for path in (root, *root.rglob("*")):
+        path.chmod(path.stat().st_mode & 0o555)
+    return Place(root=root, prefix=("env", f"HOME={scratch / 'home'}", "-u", "NUMBA_CACHE_DIR", *prefix))
+
+
+CONFIGURATIONS = (
+    Configuration("as-it-is"),
+    *(blas(kernel) for kernel in ("Nehalem", "Haswell", "Zen", "SkylakeX")),
+    Configuration("numba-generic", {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}),
+    Configuration("numba-haswell", {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}),
+    Configuration("one-core", {}, lambda scratch: Place(prefix=("taskset", "-c", "0"))),
+    Configuration("locale-c", {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+    Configuration("dumb-terminal", {"TERM": "dumb", "COLUMNS": "40"}),
+    Configuration("forced-colours", {"FORCE_COLOR": "1"}),
+    Configuration("optimised", {"PYTHONOPTIMIZE": "1"}),
+    Configuration("strange-path", {}, strange_path),
+    Configuration("unwritable", {"PYTHONDONTWRITEBYTECODE": "1"}, unwritable),
+    interpreter("3.12"),
+    interpreter("3.13"),
+    Configuration("lowest", {}, lowest),
+)
+
+
+def _environment(python: str, folder: Path, requirements: list[str]) -> str:
+    _run([python, "-m", "venv", str(folder)])
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, *requirements])
+    _run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    return str(folder / "bin" / "python")
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[:4])} … failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+
+def _copy(folder: Path) -> Path:
+    """The files git knows, as they are in the working tree."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def run(configuration: Configuration, arguments: list[str]) -> tuple[str, str, float]:
+    """Run the suite; the configuration's name, its outcome in a word and its reason, and the seconds it took."""
+    begun = time.monotonic()
+    log = LOGS / f"{configuration.name}.log"
+    with tempfile.TemporaryDirectory(prefix="weightnorm-", ignore_cleanup_errors=True) as folder:
+        scratch = Path(folder)
+        try:
+            place = configuration.prepare(scratch)
+        except CannotRunError as reason:
+            return configuration.name, f"skipped: {reason}", 0.0
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            log.write_text(str(error), encoding="utf-8")
+            return configuration.name, f"FAILED to prepare, see {log.relative_to(ROOT)}", time.monotonic() - begun
+        (scratch / "tmp").mkdir()
+        own = {"NUMBA_CACHE_DIR": str(scratch / "kernels"), "TMPDIR": str(scratch / "tmp")}
+        own |= {"PYTHONPATH": str(place.root / "src"), "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis")}
+        command = [*place.prefix, place.python, "-m", "pytest", *arguments]
+        with log.open("w", encoding="utf-8") as file:
+            environment = os.environ | own | dict(configuration.environment)
+            code = subprocess.run(command, cwd=place.root, env=environment, stdout=file, stderr=file, check=False).returncode
+    tail = re.findall(r"^=*\s*(\d+ (?:passed|failed).*?)=*$", log.read_text(encoding="utf-8", errors="replace"), flags=re.M)
+    outcome = "green" if code == 0 else f"RED, see {log.relative_to(ROOT)}"
+    return configuration.name, f"{outcome}: {tail[-1].strip() if tail else f'exit code {code}'}", time.monotonic() - begun
+
+
+def main() -> int:
+    """Run the chosen configurations, a few at a time, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2, help="configurations at a time")
+    parser.add_argument("--only", nargs="+", choices=[c.name for c in CONFIGURATIONS], metavar="NAME")
+    known, arguments = parser.parse_known_args()
+    arguments = [argument for argument in arguments if argument != "--"]
+    LOGS.mkdir(parents=True, exist_ok=True)
+    chosen = [c for c in CONFIGURATIONS if not known.only or c.name in known.only]
+    red = 0
+    with ThreadPoolExecutor(known.jobs) as pool:
+        for name, outcome, seconds in pool.map(lambda c: run(c, arguments), chosen):
+            red += not outcome.startswith(("green", "skipped"))
+            print(f"{name:16} {seconds:6.0f} s  {outcome}", flush=True)
+    print(f"{len(chosen) - red} passed, {red} failed")
+    return 1 if red else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
