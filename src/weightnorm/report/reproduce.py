@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._files import write_bytes
 from ..bench import peers
 from ..bench.timing import machine, seconds
 from ..certificate import Certificate, verify
@@ -141,8 +142,6 @@ def _rows(text: io.StringIO, names: Sequence[str], rows: Any) -> None:
 
 def _store(path: Path, experiment: Experiment, result: Result, seeds: int) -> None:
     import xarray
-
-    from ..sweeps.store import write_bytes
 
     variables: dict[str, Any] = {}
     for name, values in result.data.items():

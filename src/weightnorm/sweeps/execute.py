@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files import write_bytes
 from .._pool import available_cores, run_all
 from .config import SweepConfig
 from .plan import VARIABLES, Shard, compute_shard, plan_shards
-from .store import Arrays, read_shard, remove_strays, write_bytes, write_shard
+from .store import Arrays, read_shard, remove_strays, write_shard
 
 if TYPE_CHECKING:
     import xarray
