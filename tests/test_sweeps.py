@@ -19,7 +19,7 @@ from weightnorm.cli.main import app
 from weightnorm.sweeps import load_config, run_sweep, store
 from weightnorm.sweeps.config import ConfigError
 from weightnorm.sweeps.execute import StoreError
-from weightnorm.sweeps.plan import compute_shard, plan_shards
+from weightnorm.sweeps.plan import Plan, compute_shard
 
 TEXT = """
 name = "test"
@@ -116,7 +116,7 @@ def test_a_damaged_or_foreign_shard_is_computed_again(config, tmp_path, damage):
 def test_a_shard_with_other_numbers_under_the_right_name_is_found_out(config, tmp_path):
     """Not damaged in transit but wrong: its arrays do not match its digest."""
     run_sweep(config, tmp_path / "out")
-    folder, shard = tmp_path / "out" / "test.shards", plan_shards(config)[0]
+    folder, shard = tmp_path / "out" / "test.shards", next(iter(Plan(config)))
     path = store.shard_path(folder, shard)
     with np.load(path) as file:
         content = dict(file)
@@ -126,7 +126,7 @@ def test_a_shard_with_other_numbers_under_the_right_name_is_found_out(config, tm
 
 
 def test_pickles_are_never_loaded(config, tmp_path):
-    folder, shard = tmp_path, plan_shards(config)[0]
+    folder, shard = tmp_path, next(iter(Plan(config)))
     np.savez(store.shard_path(folder, shard), key=np.array(shard.key), norm=np.array([object()]))
     assert store.read_shard(folder, shard, (2, 4)) is None
 
@@ -263,4 +263,4 @@ def test_a_missing_file(tmp_path):
 
 def test_the_example_is_valid():
     config = load_config(Path(__file__).parents[1] / "examples" / "sweep.toml")
-    assert len(plan_shards(config)) == 400
+    assert len(Plan(config)) == 400

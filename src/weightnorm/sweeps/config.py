@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -51,9 +52,9 @@ class Problems(_Strict):
     solution_norm: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [3.0]
     seeds: Positive | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = 1
 
-    def seed_list(self) -> list[int]:
+    def seed_list(self) -> Sequence[int]:
         """The seeds themselves; a number n means 0 … n − 1."""
-        return list(range(self.seeds)) if isinstance(self.seeds, int) else list(self.seeds)
+        return range(self.seeds) if isinstance(self.seeds, int) else list(self.seeds)
 
     def combinations(self) -> list[dict[str, Any]]:
         """The parameters of every problem, without its seed."""
@@ -70,6 +71,10 @@ class Starts(_Strict):
     def scale_list(self) -> list[float]:
         """The scales themselves."""
         return self.scales.values() if isinstance(self.scales, Range) else list(self.scales)
+
+    def shape(self) -> tuple[int, int]:
+        """The numbers of directions and of scales."""
+        return self.num_directions, self.scales.num if isinstance(self.scales, Range) else len(self.scales)
 
 
 class ScheduledStep(_Strict):
