@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import weightnorm as wn
 from weightnorm.cli.main import app
 from weightnorm.sweeps import load_config, run_sweep, store
-from weightnorm.sweeps.config import ConfigError
 from weightnorm.sweeps.execute import StoreError
+from weightnorm.sweeps.load import ConfigError
 from weightnorm.sweeps.plan import Plan, compute_shard
 
 TEXT = """
@@ -233,17 +233,17 @@ def test_two_writers_on_one_store(tmp_path):
     ("change", "message"),
     [
         (("name = ", "nmae = "), r"nmae: Extra inputs are not permitted"),
-        (("step = 0.1", "step = -0.1"), r"methods.gd.step: Input should be greater than or equal to 0"),
+        (("step = 0.1", "step = -0.1"), r"methods.gd.step: should be greater than or equal to 0"),
         (("switch = 50", "swich = 50"), r"methods.two-phase.scale_step.swich: Extra inputs"),
         (("before = 0.0, ", ""), r"methods.two-phase.scale_step.*before is missing"),
         (('kind = "rpgd"', 'kind = "sgd"'), r"methods.two-phase.*'sgd'"),
-        (("num = 4", "num = 0"), r"starts.scales.num: Input should be greater than or equal to 1"),
+        (("num = 4", "num = 0"), r"starts.scales.num: should be greater than or equal to 1"),
         (
             ("condition_number = [1.0, 3.0]", "condition_number = [0.5]"),
-            r"problems.condition_number.0: Input should be greater",
+            r"problems.condition_number.0: should be greater",
         ),
         (("seeds = 5", "seeds = 0"), r"problems.seeds"),
-        (("max_steps = 3000", "max_steps = -1"), r"max_steps: Input should be greater"),
+        (("max_steps = 3000", "max_steps = -1"), r"max_steps: should be greater"),
         (("[starts]", "[starts"), r"not a TOML file"),
     ],
 )

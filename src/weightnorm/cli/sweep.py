@@ -23,8 +23,8 @@ def sweep(
 
     Example: `weightnorm sweep examples/sweep.toml --out results`
     """
-    from ..sweeps.config import ConfigError, load_config
     from ..sweeps.execute import StoreError, run_sweep
+    from ..sweeps.load import ConfigError, load_config
 
     console, notes = Console(), Console(stderr=True)
     columns = (

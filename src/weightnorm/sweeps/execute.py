@@ -16,7 +16,8 @@ import numpy as np
 
 from .._files import reason, replacing, require_writable, require_writable_folder
 from .._pool import available_cores, run_all
-from .config import ConfigError, SweepConfig
+from .config import SweepConfig
+from .load import ConfigError
 from .plan import VARIABLES, Plan, Shard, compute_shard
 from .store import Arrays, read_shard, remove_strays, write_shard
 
