@@ -140,7 +140,9 @@ def test_what_turns_out_impossible_is_named_by_its_values(tmp_path, monkeypatch)
             raise error
 
         monkeypatch.setattr(execute, "compute_shard", fail)
-        with pytest.raises(ConfigError, match=r"'rpgd' .* num_samples = 4, .* seed = 0 cannot be run: (no good|out of mem)"):
+        with pytest.raises(
+            ConfigError, match=r"method '(rpgd|wn)' .* num_samples = 4, .* seed = 0 cannot be run: (no good|out of mem)"
+        ):
             run_sweep(config, tmp_path / "out", threads=1)
 
 
