@@ -125,4 +125,4 @@ def _refuse(path: Path, error: Exception) -> None:
     if isinstance(error, UnwritableError):
         raise error
     shown = str(path).replace("\0", "\\0")
-    raise UnwritableError(f"{shown} cannot be written: {reason(error)}") from None
+    raise UnwritableError(f"nothing can be written to {shown}: {reason(error)}") from None

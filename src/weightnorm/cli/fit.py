@@ -48,6 +48,10 @@ def fit(
     except (ValueError, TypeError, OSError) as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None
+    except ArithmeticError as error:
+        reason = str(error.args[-1] if error.args else error)
+        say(notes, f"the fit of the target {target!r} failed: {reason}; rescale it, the features or --scale", "red")
+        raise typer.Exit(2) from None
     written = save("--coefficients", coefficients, fitted.coefficients.to_csv(index=False), notes)
     if as_json:
         print_json(fitted.facts)
