@@ -5,11 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
+from commands import run
 
 import weightnorm as wn
 from weightnorm.bench import cases, peers, report
-from weightnorm.cli.main import app
 
 HEAVY = (
     "numba",
@@ -50,22 +49,20 @@ def test_the_verbs_stay_functions_after_their_modules_are_imported():
 
 
 def test_help_and_version():
-    runner = CliRunner()
-    assert "bench" in runner.invoke(app, ["--help"]).output
-    assert "Example" in runner.invoke(app, ["bench", "--help"]).output
-    assert runner.invoke(app, ["--version"]).output == f"weightnorm {wn.__version__}\n"
+    assert "bench" in run("--help").output
+    assert "Example" in run("bench", "--help").output
+    assert run("--version").output == f"weightnorm {wn.__version__}\n"
 
 
 def test_a_wrong_option_is_refused_without_a_traceback(tmp_path):
-    runner = CliRunner()
-    result = runner.invoke(app, ["bench", "--quick", "--out", str(tmp_path / "no" / "such.json")])
+    result = run("bench", "--quick", "--out", str(tmp_path / "no" / "such.json"))
     assert result.exit_code == 2
-    assert runner.invoke(app, ["bench", "--slow"]).exit_code == 2
+    assert run("bench", "--slow").exit_code == 2
 
 
 def test_quick_benchmark_writes_its_numbers(tmp_path):
     path = tmp_path / "bench.json"
-    result = CliRunner().invoke(app, ["bench", "--quick", "--json", "--out", str(path)])
+    result = run("bench", "--quick", "--json", "--out", str(path))
     assert result.exit_code == 0, result.output
     data = json.loads(path.read_text())
     assert {row["name"] for row in data["sweeps"][0]["rows"]} >= {"weightnorm", "NumPy, a loop per run"}

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
-from typer.testing import CliRunner
+from commands import run
 
 import weightnorm as wn
-from weightnorm.cli.main import app
 from weightnorm.sweeps import load_config, run_sweep, store
 from weightnorm.sweeps.execute import StoreError
 from weightnorm.sweeps.load import ConfigError
@@ -190,7 +189,7 @@ def test_ctrl_c_says_how_to_go_on(config, tmp_path, monkeypatch):
         return compute_shard(config, shard)
 
     monkeypatch.setattr(execute, "compute_shard", interrupt)
-    result = CliRunner().invoke(app, ["sweep", str(write(tmp_path)), "--out", str(tmp_path / "out"), "--threads", "1"])
+    result = run("sweep", str(write(tmp_path)), "--out", str(tmp_path / "out"), "--threads", "1")
     assert result.exit_code == 130
     assert "goes on where this stopped" in result.stderr
     monkeypatch.undo()
@@ -252,13 +251,13 @@ def test_a_wrong_file_names_its_key(tmp_path, change, message):
     path = write(tmp_path, TEXT.replace(*change))
     with pytest.raises(ConfigError, match=message):
         load_config(path)
-    result = CliRunner().invoke(app, ["sweep", str(path), "--out", str(tmp_path / "out")])
+    result = run("sweep", str(path), "--out", str(tmp_path / "out"))
     assert result.exit_code == 2
     assert "Traceback" not in result.output
 
 
 def test_a_missing_file(tmp_path):
-    assert CliRunner().invoke(app, ["sweep", str(tmp_path / "none.toml")]).exit_code == 2
+    assert run("sweep", str(tmp_path / "none.toml")).exit_code == 2
 
 
 def test_the_example_is_valid():
