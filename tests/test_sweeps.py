@@ -231,6 +231,28 @@ def test_a_full_disk_loses_nothing(config, tmp_path, monkeypatch):
     assert _same_numbers(data_of(outcome.path), data_of(run_sweep(config, tmp_path / "clean").path))
 
 
+def test_a_file_that_really_cannot_be_written(tmp_path):
+    """The system itself refuses the last, largest file; HDF5 has no part in writing it."""
+    script = """
+import resource, sys
+from pathlib import Path
+from weightnorm.sweeps import load_config, run_sweep
+from weightnorm.sweeps.execute import StoreError
+config, out = load_config(Path(sys.argv[1])), Path(sys.argv[2])
+run_sweep(config, out).path.unlink()
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+try:
+    run_sweep(config, out)
+except StoreError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", script, str(write(tmp_path)), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "File too large; finished shards are safe" in done.stdout
+    assert done.stderr == ""
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["test.shards"]
+
+
 def test_two_writers_on_one_store(tmp_path):
     path = write(tmp_path, TEXT.replace("seeds = 5", "seeds = 20"))
     command = [sys.executable, "-m", "weightnorm.cli.main", "sweep", str(path), "--out", str(tmp_path / "out"), "--json"]

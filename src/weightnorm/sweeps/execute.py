@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import reason, replacing, require_writable, require_writable_folder
+from .._files import reason, require_writable, require_writable_folder, write_bytes
 from .._pool import available_cores, run_all
 from .config import SweepConfig
 from .load import ConfigError
@@ -76,9 +76,8 @@ def run_sweep(config: SweepConfig, out: Path, threads: int | None = None, progre
     try:
         remove_strays(folder)
         computed = _compute(config, folder, plan, threads or available_cores(), progress)
-        data = assemble(config, folder, plan)
-        with replacing(path) as part:
-            data.to_netcdf(part, engine="h5netcdf")
+        # In memory first: on a full disk HDF5 itself ends in errors that cannot be caught.
+        write_bytes(path, bytes(assemble(config, folder, plan).to_netcdf(engine="h5netcdf")))
     except OSError as error:
         text = "the disk is full" if error.errno == errno.ENOSPC else reason(error)
         raise StoreError(f"{out}: {text}; finished shards are safe, run the same command again to go on") from error
