@@ -6,10 +6,13 @@ import os
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands import WRITING, commands, make_up_measurements, run, write_table
 
 from weightnorm import _files
+from weightnorm.experiments import sensing
+from weightnorm.experiments.runs import Settings
 
 
 @pytest.fixture
@@ -147,6 +150,16 @@ def test_a_sweep_on_a_disk_that_fills_up(tmp_path, monkeypatch):
     assert line == f"--out: {tmp_path / 'out'}: the disk is full; finished shards are safe, run the same command again to go on"
 
 
+def test_a_part_that_cannot_be_kept_is_used_all_the_same(tmp_path, monkeypatch):
+    """Parts of Figure 5 are kept for a second start only; a full disk does not end the first."""
+    part = {name: np.ones((len(sensing.KEYS), len(sensing.QUICK.alphas))) for name in sensing.PER_RUN}
+    part |= {name: np.array(1.0) for name in sensing.PER_SEED}
+    monkeypatch.setattr(sensing, "_search_part", lambda *_: part)
+    fill_disk(monkeypatch, tmp_path, False)
+    found = sensing._searched.__wrapped__(Settings(seeds=1, quick=True, folder=tmp_path))
+    assert found.truth.tolist() == [1.0]
+
+
 class TestFiles:
     """The one way to write a file."""
 
@@ -180,6 +193,11 @@ class TestFiles:
         monkeypatch.setattr(os, "replace", lambda *paths: (order.append("replace"), replace(*paths)))
         _files.write_bytes(tmp_path / "file", b"new")
         assert order == ["fsync", "replace"]
+
+    def test_devices_are_left_alone(self):
+        for name in ("null", "not-there"):
+            with pytest.raises(_files.UnwritableError, match="is not a regular file"):
+                _files.require_writable(Path("/dev") / name)
 
     def test_a_long_name_and_text_that_utf_8_cannot_hold(self, tmp_path):
         path = tmp_path / ("ö" * 120)

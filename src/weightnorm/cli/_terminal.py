@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import math
@@ -36,18 +37,18 @@ def say(console: Console, text: str, style: str | None = None) -> None:
 def print_json(data: Any) -> None:
     """Print data as JSON that every parser accepts.
 
-    A number that is not finite becomes null, which JSON has instead, and characters are escaped where
-    the terminal's encoding lacks one of them.
+    A number that is not finite becomes null, which JSON has instead. On a terminal that is not UTF-8,
+    or for text that UTF-8 cannot hold, characters beyond ASCII are escaped.
 
     Parameters
     ----------
     data : dict, list, text, number, bool or None
         Anything else is printed as text.
     """
-    data = finite(data)
-    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False, default=str)
+    data, utf_8 = finite(data), codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
+    text = json.dumps(data, ensure_ascii=not utf_8, indent=2, allow_nan=False, default=str)
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
         text = json.dumps(data, indent=2, allow_nan=False, default=str)
     typer.echo(text)
