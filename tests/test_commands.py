@@ -1,4 +1,4 @@
-"""Commands do not lose work: paths tried first, failures after the work survived, one way to write a file."""
+"""Commands do not lose work: paths are tried first, and failures after the work survived."""
 
 import errno
 import json

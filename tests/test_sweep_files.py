@@ -1,4 +1,4 @@
-"""Sweep files with extreme or foolish values: refused by key before any work, or run; and large plans."""
+"""Sweep files with extreme or foolish values: refused by key, or run; and large plans."""
 
 import hashlib
 import json

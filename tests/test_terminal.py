@@ -1,4 +1,4 @@
-"""Commands print any text on any terminal: brackets, other encodings, colours, narrow lines, odd numbers."""
+"""Commands print any text on any terminal: brackets, encodings, colours, narrow lines."""
 
 import json
 import os

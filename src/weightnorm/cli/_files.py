@@ -1,4 +1,4 @@
-"""What every command does with its output: try the path first, and lose nothing if writing fails."""
+"""What commands do with their output: try the path first, lose nothing if writing fails."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def try_path(option: str, path: Path | None, notes: Console) -> None:
 def save(option: str, path: Path | None, text: str, notes: Console) -> bool:
     """Write a file after the work, or put its text where it can be found.
 
-    If the file cannot be written after all, on a disk that has filled up for instance, the text goes
-    to a file in the temporary directory, or else to the terminal, and a line says so.
+    If the file cannot be written after all, on a disk that has filled up for instance, the text
+    goes to a file in the temporary directory, or else to the terminal, and a line says so.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ def say(console: Console, text: str, style: str | None = None) -> None:
 def print_json(data: Any) -> None:
     """Print data as JSON that every parser accepts.
 
-    A number that is not finite becomes null, which JSON has instead. On a terminal that is not UTF-8,
-    or for text that UTF-8 cannot hold, characters beyond ASCII are escaped.
+    A number that is not finite becomes null, which JSON has instead. On a terminal that is not
+    UTF-8, or for text that UTF-8 cannot hold, characters beyond ASCII are escaped.
 
     Parameters
     ----------

@@ -14,11 +14,11 @@ FOLDERS = ("figures", "data")
 class Output:
     """A folder with `figures` and `data` in it; every file is written whole or not at all.
 
-    Nothing is written through a symbolic link: a link in the place of a file is replaced, and one in
-    the place of `figures` or `data` is refused. `root` itself may be a link.
+    Nothing is written through a symbolic link: a link in the place of a file is replaced, and one
+    in the place of `figures` or `data` is refused. `root` itself may be a link.
 
-    If a file cannot be written after all, on a disk that has filled up for instance, it and all that
-    follow go to a folder in the temporary directory; `problem` then says so.
+    If a file cannot be written after all, on a disk that has filled up for instance, it and all
+    that follow go to a folder in the temporary directory; `problem` then says so.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def _kind(value: object) -> str:
 
 
 def one_of(text: str) -> Discriminator:
-    """The choice between the members of a union, tagged NUMBER, LIST or TABLE; `text` names them."""
+    """The choice between members of a union, tagged NUMBER, LIST or TABLE; `text` names them."""
     return Discriminator(_kind, custom_error_type="kind", custom_error_message=f"should be {text}")
 
 

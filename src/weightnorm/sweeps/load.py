@@ -45,7 +45,8 @@ def load_config(path: Path) -> SweepConfig:
         return SweepConfig.model_validate(data)
     except ValidationError as error:
         lines = [f"  {_key(item['loc'])}: {_message(item)}" for item in error.errors()]
-        raise ConfigError("\n".join([f"{path}: {len(lines)} problem{'s' * (len(lines) > 1)}", *lines])) from None
+        head = f"{path}: {len(lines)} problem{'s' * (len(lines) > 1)}"
+        raise ConfigError("\n".join([head, *lines])) from None
 
 
 def _key(location: tuple[int | str, ...]) -> str:
