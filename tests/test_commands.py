@@ -200,7 +200,7 @@ class TestFiles:
                 _files.require_writable(Path("/dev") / name)
 
     def test_a_long_name_and_text_that_utf_8_cannot_hold(self, tmp_path):
-        path = tmp_path / ("ö" * 120)
+        path = tmp_path / ("x" * 240)
         _files.write_text(path, "a\udce9b\n")
         assert path.read_text(encoding="utf-8") == "a?b\n"
 
