@@ -5,11 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
-
-from weightnorm.cli.main import app
-
-RUN = CliRunner()
+from commands import plain, run
 
 
 @pytest.fixture
@@ -31,7 +27,7 @@ def test_every_format_gives_the_same_fit(table, tmp_path, suffix):
         table.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
     out = tmp_path / "coefficients.csv"
     command = ["fit", str(path), "--target", "price", "--drop", "kind", "--json", "--coefficients", str(out)]
-    result = RUN.invoke(app, command)
+    result = run(*command)
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert (facts["samples"], facts["features"], facts["folds"]) == (30, 50, 5)
@@ -49,11 +45,11 @@ def test_every_format_gives_the_same_fit(table, tmp_path, suffix):
 def test_runs_and_classes(table, tmp_path):
     path = tmp_path / "data.csv"
     table.to_csv(path, index=False)
-    result = RUN.invoke(app, ["fit", str(path), "--target", "price", "--drop", "kind", "--method", "rpgd", "--scale", "1"])
+    result = run("fit", str(path), "--target", "price", "--drop", "kind", "--method", "rpgd", "--scale", "1")
     assert result.exit_code == 0, result.output
     assert "rpgd (converged after" in result.output
     assert "predicted limit" in result.output
-    result = RUN.invoke(app, ["fit", str(path), "--target", "kind", "--drop", "price", "--classify", "--json"])
+    result = run("fit", str(path), "--target", "kind", "--drop", "price", "--classify", "--json")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert facts["score_name"] == "accuracy"
@@ -78,20 +74,57 @@ def test_runs_and_classes(table, tmp_path):
         (lambda t: t.assign(kind=["a"] + ["b"] * 29), ["--target", "kind", "--drop", "price", "--classify"], "one member only"),
         (lambda t: t, ["--target", "price", "--drop", "kind", "--seed", "-1"], "Seed must be between"),
         (lambda t: t.assign(kind="low"), ["--target", "kind", "--drop", "price", "--classify"], "one class only"),
+        (lambda t: t.assign(price=np.inf), ["--target", "price", "--drop", "kind"], "infinite values in the target 'price'"),
     ],
 )
 def test_a_table_that_cannot_be_fitted_is_told_so(table, tmp_path, change, options, message):
     path = tmp_path / "data.csv"
     change(table).to_csv(path, index=False)
-    result = RUN.invoke(app, ["fit", str(path), *options])
+    result = run("fit", str(path), *options)
     assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
+    assert message in plain(result.stderr)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e308, 1e-200, 5e-324])
+@pytest.mark.parametrize("method", ["limit", "rpgd"])
+def test_a_target_whose_squares_overflow_is_named(table, tmp_path, size, method):
+    path = tmp_path / "data.csv"
+    table.assign(price=np.where(table.price > 5, size, 0.0)).to_csv(path, index=False)
+    result = run("fit", path, "--target", "price", "--drop", "kind", "--method", method, "--json")
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)
+    assert "the target 'price' has values up to" in plain(result.stderr)
+    assert "rescale it to between 1e-100 and 1e+100" in plain(result.stderr)
+
+
+@pytest.mark.parametrize("size", [1e99, 1e-99, 0.0])
+@pytest.mark.parametrize("options", [["--method", "limit"], ["--method", "rpgd", "--scale", "1"], ["--method", "gd"]])
+def test_an_extreme_target_gives_valid_json(table, tmp_path, size, options):
+    path = tmp_path / "data.csv"
+    table.assign(price=table.price / 10 * size).to_csv(path, index=False)
+    result = run("fit", path, "--target", "price", "--drop", "kind", "--json", *options)
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert facts["samples"] == 30
+
+
+def test_an_overflow_inside_the_fit_is_told(table, tmp_path, monkeypatch):
+    from weightnorm.estimators import table as tables
+
+    def fail(*_):
+        raise OverflowError(34, "Numerical result out of range")
+
+    monkeypatch.setattr(tables, "fit_table", fail)
+    table.to_csv(tmp_path / "data.csv", index=False)
+    result = run("fit", tmp_path / "data.csv", "--target", "price", "--drop", "kind")
+    assert result.exit_code == 2
+    assert "the fit of the target 'price' failed: Numerical result out of range; rescale" in plain(result.stderr)
 
 
 def test_the_index_of_pandas_is_no_feature_and_gd_has_its_own_limit(table, tmp_path):
     path = tmp_path / "data.csv"
     table.drop(columns="kind").to_csv(path)
-    result = RUN.invoke(app, ["fit", str(path), "--target", "price", "--method", "gd", "--scale", "5", "--json"])
+    result = run("fit", str(path), "--target", "price", "--method", "gd", "--scale", "5", "--json")
     facts = json.loads(result.stdout)
     assert facts["features"] == 50
     assert facts["distance_to_predicted_limit"] < 0.05 * facts["norm"]
@@ -109,10 +142,8 @@ def test_files_that_are_no_tables(tmp_path):
         path = tmp_path / name
         if content is not None:
             path.write_bytes(content)
-        result = RUN.invoke(app, ["fit", str(path), "--target", "y"])
+        result = run("fit", str(path), "--target", "y")
         assert result.exit_code == 2, name
-        assert message in " ".join(result.stderr.split()), (name, result.stderr)
-    result = RUN.invoke(
-        app, ["fit", str(tmp_path / "a.csv"), "--target", "y", "--coefficients", str(tmp_path / "no" / "c.csv")]
-    )
+        assert message in plain(result.stderr), (name, result.stderr)
+    result = run("fit", str(tmp_path / "a.csv"), "--target", "y", "--coefficients", str(tmp_path / "no" / "c.csv"))
     assert result.exit_code == 2

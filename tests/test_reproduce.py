@@ -6,11 +6,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from commands import run
 from reference import assert_same_stop, reference_run
-from typer.testing import CliRunner
 
 import weightnorm as wn
-from weightnorm.cli.main import app
 from weightnorm.experiments import EXPERIMENTS
 from weightnorm.experiments.runs import Settings, run_seeds
 from weightnorm.report.reproduce import choose, reproduce
@@ -118,10 +117,10 @@ def test_choosing_figures():
 
 def test_the_command(tmp_path):
     arguments = ["reproduce", "figure-1", "--quick", "--out", str(tmp_path / "out"), "--json"]
-    result = CliRunner().invoke(app, arguments)
+    result = run(*arguments)
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert [finding["id"] for finding in answer["findings"]] == ["figure-1-range", "figure-1-spread", "figure-1-overlap"]
-    wrong = CliRunner().invoke(app, ["reproduce", "figure-9"])
+    wrong = run("reproduce", "figure-9")
     assert wrong.exit_code == 2
     assert "Traceback" not in wrong.output

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+_AHEAD = 8  # items submitted per worker: enough that none waits, few enough to wait for them all
 
 
 def run_all(
@@ -21,16 +23,31 @@ def run_all(
 ) -> None:
     """Work on every item; `finished` gets the answers as they come, in this thread.
 
-    An error, or Ctrl-C, sets `stop` (which long work should look at), drops what has not begun, waits for the rest and is
-    raised again. Waiting in short turns lets Ctrl-C through.
+    An error, or Ctrl-C, sets `stop` (which long work should look at), drops what has not begun,
+    waits for the rest and is raised again. Waiting in short turns lets Ctrl-C through.
+
+    Parameters
+    ----------
+    work : callable
+        Called as work(item) in one of the threads.
+    items : iterable
+        Taken as they are needed, a few ahead: it may be long and made on the way.
+    workers : int
+        The number of threads.
+    stop : threading.Event
+    finished : callable
+        Called as finished(answers).
     """
+    remaining, window = iter(items), _AHEAD * workers
     with ThreadPoolExecutor(workers) as pool:
-        pending: set[Future[Answer]] = {pool.submit(work, item) for item in items}
         try:
+            pending = {pool.submit(work, item) for item in islice(remaining, window)}
             while pending:
                 done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 if done:
                     finished([future.result() for future in done])
+                    room = window - len(pending)
+                    pending |= {pool.submit(work, item) for item in islice(remaining, room)}
         except BaseException:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)

@@ -1,30 +1,73 @@
-"""Writing files from commands: atomically, and never into a folder that is not there."""
+"""What commands do with their output: try the path first, lose nothing if writing fails."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
-
-def require_folder(option: str, path: Path, notes: Console) -> None:
-    """Stop with a message, before any work, if the file's folder does not exist."""
-    if not path.parent.is_dir():
-        notes.print(f"{option}: the folder {path.parent} does not exist", style="red", markup=False)
-        raise typer.Exit(2)
+from .._files import UnwritableError, reason, require_writable, write_text
+from ._terminal import say
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+def try_path(option: str, path: Path | None, notes: Console) -> None:
+    """Stop with a message, before any work, if the file could not be written.
+
+    Parameters
+    ----------
+    option : str
+        The option that named the file, for the message.
+    path : Path, optional
+        None if the option was not given.
+    notes : Console
+        Where the message goes.
+    """
+    if path is None:
+        return
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        require_writable(path)
+    except UnwritableError as error:
+        say(notes, f"{option}: {error}", "red")
+        raise typer.Exit(2) from None
+
+
+def save(option: str, path: Path | None, text: str, notes: Console) -> bool:
+    """Write a file after the work, or put its text where it can be found.
+
+    If the file cannot be written after all, on a disk that has filled up for instance, the text
+    goes to a file in the temporary directory, or else to the terminal, and a line says so.
+
+    Parameters
+    ----------
+    option : str
+        The option that named the file, for the message.
+    path : Path, optional
+        None if the option was not given: nothing is written.
+    text : str
+    notes : Console
+        Where messages go, and the text itself as the last resort.
+
+    Returns
+    -------
+    bool
+        Whether the file is where it should be; if not, the command should exit with 1.
+    """
+    if path is None:
+        return True
+    try:
+        write_text(path, text)
+    except OSError as error:
+        failed = f"{option}: {path} could not be written: {reason(error)}"
+    else:
+        return True
+    try:
+        spare = Path(tempfile.mkdtemp(prefix="weightnorm-")) / path.name
+        write_text(spare, text)
+    except OSError:
+        say(notes, f"{failed}; here is what it would hold:", "red")
+        say(notes, text)
+    else:
+        say(notes, f"{failed}; it is in {spare} instead", "red")
+    return False

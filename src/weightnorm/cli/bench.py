@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ._files import require_folder, write_atomically
+from ._files import save, try_path
+from ._terminal import finite, print_json, say
 
 
 def bench(
@@ -30,8 +31,7 @@ def bench(
     from ..bench.timing import machine
 
     console, notes = Console(), Console(stderr=True)
-    if out is not None:
-        require_folder("--out", out, notes)
+    try_path("--out", out, notes)
     results: dict[str, Any] = {"machine": machine()}
     with notes.status("measuring") as spinner:
 
@@ -61,21 +61,27 @@ def bench(
     results["sensing"] = sensing
     results["fit"] = fits
     results["large"] = large
-    if out is not None:
-        write_atomically(out, json.dumps(results, indent=2) + "\n")
+    written = save("--out", out, json.dumps(finite(results), indent=2) + "\n", notes)
     if as_json:
-        typer.echo(json.dumps(results, indent=2))
-        return
-    console.print(" · ".join(f"{key} {value}" for key, value in results["machine"].items()), style="dim")
+        print_json(results)
+    else:
+        _show(console, results, norms, sweeps, sizes)
+        if out is not None and written:
+            say(console, f"written to {out}", "dim")
+    raise typer.Exit(0 if written else 1)
+
+
+def _show(console: Console, results: dict[str, Any], norms: Any, sweeps: list[Any], sizes: Any) -> None:
+    from ..bench import report
+
+    say(console, " · ".join(f"{key} {value}" for key, value in results["machine"].items()), "dim")
     report.show_norms(console, *norms)
     for table in sweeps:
         report.show_sweep(console, table)
     report.show_sizes(console, sizes)
-    report.show_theory(console, predictions)
-    for case in sensing:
+    report.show_theory(console, results["theory"])
+    for case in results["sensing"]:
         report.show_sensing(console, case)
-    report.show_fits(console, fits)
-    if large is not None:
-        report.show_large(console, large)
-    if out is not None:
-        console.print(f"written to {out}", style="dim")
+    report.show_fits(console, results["fit"])
+    if results["large"] is not None:
+        report.show_large(console, results["large"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ._files import require_folder, write_atomically
+from ._files import save, try_path
+from ._terminal import print_json, say
 
 
 def fit(
@@ -32,12 +32,11 @@ def fit(
     Example: `weightnorm fit DATA.csv --target price`
     """
     console, notes = Console(), Console(stderr=True)
-    if coefficients is not None:
-        require_folder("--coefficients", coefficients, notes)
+    try_path("--coefficients", coefficients, notes)
     try:
         from ..estimators.table import fit_table, read_table, split_table
     except ImportError as error:
-        notes.print(f"fit needs scikit-learn: install weightnorm[all] ({error})", style="red", markup=False)
+        say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
         raise typer.Exit(1) from None
     options: dict[str, Any] = {"scale": scale, "random_state": seed, "method": method or ("rpgd" if classify else "limit")}
     if ratio is not None:
@@ -47,18 +46,22 @@ def fit(
             features, values = split_table(read_table(data), target, list(drop or []), classify)
             fitted = fit_table(features, values, classify, folds, standardize, options)
     except (ValueError, TypeError, OSError) as error:
-        notes.print(str(error), style="red", markup=False)
+        say(notes, str(error), "red")
         raise typer.Exit(2) from None
-    if coefficients is not None:
-        write_atomically(coefficients, fitted.coefficients.to_csv(index=False))
+    except ArithmeticError as error:
+        reason = str(error.args[-1] if error.args else error)
+        say(notes, f"the fit of the target {target!r} failed: {reason}; rescale it, the features or --scale", "red")
+        raise typer.Exit(2) from None
+    written = save("--coefficients", coefficients, fitted.coefficients.to_csv(index=False), notes)
     if as_json:
-        typer.echo(json.dumps(fitted.facts, ensure_ascii=False, indent=2, allow_nan=False))
-        return
-    console.print(_table(fitted.facts, standardize))
-    for text in fitted.facts["warnings"]:
-        notes.print(text, style="yellow", markup=False)
-    if coefficients is not None:
-        console.print(f"coefficients: {coefficients}", style="dim")
+        print_json(fitted.facts)
+    else:
+        console.print(_table(fitted.facts, standardize))
+        for text in fitted.facts["warnings"]:
+            say(notes, text, "yellow")
+        if coefficients is not None and written:
+            say(console, f"coefficients: {coefficients}", "dim")
+    raise typer.Exit(0 if written else 1)
 
 
 def _table(facts: dict[str, Any], standardize: bool) -> Table:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ._terminal import prepare_streams
 from .bench import bench
 from .fit import fit
 from .reproduce import reproduce
@@ -29,7 +30,10 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
 ) -> None:
     """Training in scale × direction coordinates: run it exactly, predict it, explain it.
 
@@ -62,6 +66,7 @@ app.command()(bench)
 
 def main() -> None:
     """Entry point of the console script."""
+    prepare_streams()
     app()
 
 

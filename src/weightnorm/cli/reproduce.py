@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ._terminal import print_json, say
 
 
 def reproduce(
@@ -28,6 +30,7 @@ def reproduce(
 
     Example: `weightnorm reproduce figure-1 figure-3 --seeds 20`
     """
+    from .._files import UnwritableError
     from ..report.reproduce import reproduce as make
 
     console, notes = Console(), Console(stderr=True)
@@ -40,25 +43,36 @@ def reproduce(
                 bar.update(task, completed=done, total=total, description=f"reproducing {name:<16}")
 
             made = make(figures or ["all"], out, seeds or (3 if quick else 20), quick, progress)
-    except (ValueError, OSError) as error:
-        notes.print(str(error), style="red", markup=False)
-        raise typer.Exit(2 if isinstance(error, ValueError) else 1) from None
+    except ValueError as error:
+        say(notes, str(error), "red")
+        raise typer.Exit(2) from None
+    except UnwritableError as error:
+        say(notes, f"--out: {error}", "red")
+        raise typer.Exit(2) from None
     findings = [finding for result in made.results.values() for finding in result.findings]
     if as_json:
         plain = [{"id": f.id, "paper": f.paper, "found": f.found, "holds": f.holds} for f in findings]
-        typer.echo(json.dumps({"report": str(made.report), "findings": plain}, ensure_ascii=False, indent=2))
+        print_json({"report": str(made.report), "findings": plain})
     else:
-        for finding in findings:
-            mark, style = ("holds", "green") if finding.holds else ("does not hold", "yellow")
-            console.print(f"{finding.id}: [{style}]{mark}[/] — {finding.found}")
-        if made.certificate is not None:
-            console.print(f"certificate: {'every claim holds in its exact form' if made.certificate.ok else 'BROKEN'}")
-        console.print(
-            f"{made.seconds:.1f} s in all, {made.computing_seconds:.1f} s for the runs; a plain NumPy loop would need "
-            f"{made.numpy_seconds:.0f} s for them (extrapolated)",
-            style="dim",
-        )
-        console.print(f"report: {made.report}")
-    if open_report:
+        _show(console, made, findings)
+    if made.problem:
+        say(notes, f"--out: {made.problem}", "red")
+    if open_report and not made.problem:
         webbrowser.open(made.report.resolve().as_uri())
-    raise typer.Exit(0 if made.certificate is None or made.certificate.ok else 1)
+    whole = made.certificate is None or made.certificate.ok
+    raise typer.Exit(0 if whole and not made.problem else 1)
+
+
+def _show(console: Console, made: Any, findings: list[Any]) -> None:
+    for finding in findings:
+        mark, style = ("holds", "green") if finding.holds else ("does not hold", "yellow")
+        console.print(f"{finding.id}: [{style}]{mark}[/] — {escape(finding.found)}", soft_wrap=True)
+    if made.certificate is not None:
+        say(console, f"certificate: {'every claim holds in its exact form' if made.certificate.ok else 'BROKEN'}")
+    say(
+        console,
+        f"{made.seconds:.1f} s in all, {made.computing_seconds:.1f} s for the runs; a plain NumPy loop would need "
+        f"{made.numpy_seconds:.0f} s for them (extrapolated)",
+        "dim",
+    )
+    say(console, f"report: {made.report}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ._terminal import print_json, say
 
 
 def sweep(
@@ -23,8 +24,9 @@ def sweep(
 
     Example: `weightnorm sweep examples/sweep.toml --out results`
     """
-    from ..sweeps.config import ConfigError, load_config
+    from .._files import UnwritableError
     from ..sweeps.execute import StoreError, run_sweep
+    from ..sweeps.load import ConfigError, load_config
 
     console, notes = Console(), Console(stderr=True)
     columns = (
@@ -45,14 +47,16 @@ def sweep(
                 bar.update(task, completed=done, total=total, rate=rate)
 
             outcome = run_sweep(config, out, threads, progress)
-    except (ConfigError, StoreError) as error:
-        notes.print(str(error), style="red", markup=False)
-        raise typer.Exit(2 if isinstance(error, ConfigError) else 1) from None
+    except ConfigError as error:
+        say(notes, str(error), "red")
+        raise typer.Exit(2) from None
+    except (UnwritableError, StoreError) as error:
+        say(notes, f"--out: {error}", "red")
+        raise typer.Exit(2 if isinstance(error, UnwritableError) else 1) from None
     except KeyboardInterrupt:
-        notes.print("interrupted; the same command goes on where this stopped", style="yellow")
+        say(notes, "interrupted; the same command goes on where this stopped", "yellow")
         raise typer.Exit(130) from None
     if as_json:
-        answer = {"path": str(outcome.path), "computed": outcome.computed, "reused": outcome.reused}
-        typer.echo(json.dumps(answer))
+        print_json({"path": str(outcome.path), "computed": outcome.computed, "reused": outcome.reused})
     else:
-        console.print(f"{outcome.path}: {outcome.computed} shards computed, {outcome.reused} there already")
+        say(console, f"{outcome.path}: {outcome.computed} shards computed, {outcome.reused} there already")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ._files import require_folder, write_atomically
+from ._files import save, try_path
+from ._terminal import print_json, say
 
 STYLES = {"holds": "green", "holds with condition": "cyan", "fails as printed": "yellow", "broken": "bold red"}
 
@@ -33,8 +33,7 @@ def verify(
     from ..certificate import verify as run_checks
 
     console, notes = Console(), Console(stderr=True)
-    if markdown is not None:
-        require_folder("--markdown", markdown, notes)
+    try_path("--markdown", markdown, notes)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=notes, transient=True) as bar:
         task = bar.add_task("verifying", total=None)
@@ -45,15 +44,14 @@ def verify(
         try:
             certificate = run_checks(instances, seed, only or None, progress)
         except ValueError as error:
-            notes.print(f"--{error}", style="red", markup=False)
+            say(notes, f"--{error}", "red")
             raise typer.Exit(2) from None
-    if markdown is not None:
-        write_atomically(markdown, to_markdown(certificate))
+    written = save("--markdown", markdown, to_markdown(certificate), notes)
     if as_json:
-        typer.echo(json.dumps([line.as_dict() for line in certificate.lines], indent=2, ensure_ascii=False, default=str))
+        print_json([line.as_dict() for line in certificate.lines])
     else:
         _show(console, certificate)
-    raise typer.Exit(0 if certificate.ok else 1)
+    raise typer.Exit(0 if certificate.ok and written else 1)
 
 
 def _show(console: Console, certificate: Any) -> None:

@@ -20,6 +20,8 @@ from ..theory import gd_limit
 from .classifier import WeightNormClassifier
 from .regressor import WeightNormRegressor
 
+LARGEST_TARGET = 1e100  # held-out predictions may be off by many orders of magnitude more
+
 
 class TableError(ValueError):
     """A table that cannot be fitted; the message says what is wrong and what to do."""
@@ -73,7 +75,21 @@ def split_table(table: pd.DataFrame, target: str, drop: list[str], classify: boo
     huge = np.abs(numbers).max(axis=0) > LARGEST
     if huge.any():
         raise TableError(f"values whose squares overflow in {', '.join(map(str, features.columns[huge][:8]))}; rescale them")
+    if not classify:
+        _check_target(target, values.to_numpy(dtype=np.float64))
     return features, values
+
+
+def _check_target(name: str, values: Any) -> None:
+    """Refuse a target whose scores, sums of squares, would over- or underflow."""
+    if not np.isfinite(values).all():
+        raise TableError(f"infinite values in the target {name!r}; remove or replace them")
+    largest = float(np.abs(values).max())
+    if largest > LARGEST_TARGET or 0.0 < largest < 1.0 / LARGEST_TARGET:
+        raise TableError(
+            f"the target {name!r} has values up to {largest:.3g}, whose squares over- or underflow in the scores; "
+            f"rescale it to between {1.0 / LARGEST_TARGET:g} and {LARGEST_TARGET:g}"
+        )
 
 
 def _predicted(model: WeightNormRegressor, X: Any, y: Any) -> dict[str, float]:
@@ -119,25 +135,25 @@ def fit_table(
         warnings.simplefilter("always")
         model.fit(features, values)  # first: what is wrong with the data is said once
         scores = cross_val_score(model, features, values, cv=shuffled, error_score="raise")
-    last = model[-1]
-    coefficients = np.atleast_2d(last.coef_)
-    facts: dict[str, Any] = {
-        "samples": len(features),
-        "features": features.shape[1],
-        "method": last.method,
-        "status": last.status_,
-        "steps": last.n_iter_,
-        "train_score": float(model.score(features, values)),
-        "score_name": "accuracy" if classify else "R²",
-        "folds": folds,
-        "cv_score": float(scores.mean()),
-        "cv_spread": float(scores.std()),
-        "norm": float(np.linalg.norm(coefficients)),
-        "perp_norm": last.perp_norm_,
-        "min_norm_distance": last.min_norm_distance_,
-    }
-    if not classify:
-        facts |= _predicted(last, model[:-1].transform(features) if steps else features.to_numpy(dtype=np.float64), values)
+        last = model[-1]
+        coefficients = np.atleast_2d(last.coef_)
+        facts: dict[str, Any] = {
+            "samples": len(features),
+            "features": features.shape[1],
+            "method": last.method,
+            "status": last.status_,
+            "steps": last.n_iter_,
+            "train_score": float(model.score(features, values)),
+            "score_name": "accuracy" if classify else "R²",
+            "folds": folds,
+            "cv_score": float(scores.mean()),
+            "cv_spread": float(scores.std()),
+            "norm": float(np.linalg.norm(coefficients)),
+            "perp_norm": last.perp_norm_,
+            "min_norm_distance": last.min_norm_distance_,
+        }
+        if not classify:
+            facts |= _predicted(last, model[:-1].transform(features) if steps else features.to_numpy(dtype=np.float64), values)
     facts["warnings"] = sorted({str(note.message) for note in notes})
     rows = {"feature": list(map(str, features.columns))}
     names = ["coefficient"] if len(coefficients) == 1 else [f"coefficient of {name}" for name in last.classes_]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -119,7 +120,8 @@ def _searched(settings: Settings) -> Searched:
         if part is None:
             part = _search_part(layout, *item, stop)
             if path is not None:
-                write_arrays(path, key, part)
+                with suppress(OSError):  # on a full disk the part is only not kept
+                    write_arrays(path, key, part)
         return item, part
 
     def finished(answers: list[tuple[tuple[int, bool], dict[str, Array]]]) -> None:
@@ -130,7 +132,8 @@ def _searched(settings: Settings) -> Searched:
     run_all(work, items, available_cores(), stop, finished)  # a part a thread: its runs then share full lanes
     for path, _ in map(kept, items):
         if path is not None:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
     both = [(parts[seed, False], parts[seed, True]) for seed in range(seeds)]
     whole = [{name: np.where(np.isnan(a[name]), b[name], a[name]) for name in PER_RUN + PER_SEED} for a, b in both]
     stacked = {name: np.array([part[name] for part in whole]) for name in PER_RUN + PER_SEED}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +24,21 @@ RC: dict[Any, Any] = {
 }
 
 
-def render(name: str, kind: str, data: dict[str, Any], folder: Path) -> dict[str, Path]:
-    """Draw a figure to PNG, SVG and PDF; the paths by suffix."""
+def render(kind: str, data: dict[str, Any]) -> dict[str, bytes]:
+    """Draw a figure as PNG, SVG and PDF.
+
+    Parameters
+    ----------
+    kind : str
+        What to draw, one of the kinds that experiments have.
+    data : dict
+        The experiment's data.
+
+    Returns
+    -------
+    dict
+        The content of each file, by suffix.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -35,13 +48,14 @@ def render(name: str, kind: str, data: dict[str, Any], folder: Path) -> dict[str
         columns, width, height = _LAYOUTS.get(kind, (1, 7.0, 4.2))
         figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained")
         _KINDS[kind](figure, axes, data)
-        paths = {}
+        pictures = {}
         for suffix in ("png", "svg", "pdf"):
-            paths[suffix] = folder / f"{name}.{suffix}"
+            content = io.BytesIO()
             metadata = {"Date": None} if suffix == "svg" else {"CreationDate": None} if suffix == "pdf" else {}
-            figure.savefig(paths[suffix], dpi=170, metadata=metadata)
+            figure.savefig(content, format=suffix, dpi=170, metadata=metadata)
+            pictures[suffix] = content.getvalue()
         plt.close(figure)
-    return paths
+    return pictures
 
 
 def _curves(axes: Axes, x: Any, data: dict[str, Any]) -> None:

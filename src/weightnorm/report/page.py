@@ -6,7 +6,6 @@ import base64
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..certificate.certify import Certificate
@@ -34,7 +33,7 @@ class Section:
     name: str
     title: str
     caption: str
-    picture: Path
+    picture: bytes
     csv: str
     findings: Sequence[Finding]
 
@@ -93,7 +92,7 @@ def _verdict(holds: bool) -> str:
 
 
 def _figure(section: Section, alt: str) -> str:
-    picture = base64.b64encode(section.picture.read_bytes()).decode()
+    picture = base64.b64encode(section.picture).decode()
     table = base64.b64encode(section.csv.encode()).decode()
     return (
         f'<section id="{section.name}"><h2>{_text(_label(section.name))}: {_text(section.title)}</h2>\n'

@@ -19,9 +19,11 @@ from ..datasets import make_regression, make_sensing, random_direction, sensing_
 from ..experiments import EXPERIMENTS, Experiment
 from ..experiments.runs import Result, Settings
 from ..plotting import render
+from .output import Output
 from .page import Section, write_report
 
 Progress = Callable[[int, int, str], None]
+KINDS = (("data", "nc"), ("data", "csv"), ("figures", "png"), ("figures", "svg"), ("figures", "pdf"))
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Reproduced:
     seconds: float
     computing_seconds: float
     numpy_seconds: float
+    problem: str  # empty, or which file could not be written, why, and where it is instead
 
 
 def choose(names: Sequence[str]) -> list[Experiment]:
@@ -49,25 +52,48 @@ def choose(names: Sequence[str]) -> list[Experiment]:
 def reproduce(
     names: Sequence[str], out: Path, seeds: int = 20, quick: bool = False, progress: Progress | None = None
 ) -> Reproduced:
-    """Compute, store and draw figures, and write the report; with "all", the certificate as well."""
+    """Compute, store and draw figures, and write the report; with "all", the certificate as well.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Figures as in `choose`.
+    out : Path
+        The folder for figures, data and the report; see `Output` for how it is written.
+    seeds : int
+        Seeds per point.
+    quick : bool
+        Fewer scales and smaller problems.
+    progress : callable, optional
+        Called as progress(done, total, name).
+
+    Returns
+    -------
+    Reproduced
+
+    Raises
+    ------
+    UnwritableError
+        Before any work, if nothing can be written to `out`.
+    """
     begun = time.perf_counter()
     chosen, with_certificate = choose(names), "all" in names
     total = len(chosen) + with_certificate + 1
-    figures, data = out / "figures", out / "data"
-    for folder in (figures, data):
-        folder.mkdir(parents=True, exist_ok=True)
+    output = Output(out, [f"{kind}/{e.name}.{suffix}" for e in chosen for kind, suffix in KINDS] + ["report.html"])
     sections, results, alt_texts, computing = [], {}, {}, 0.0
     for index, experiment in enumerate(chosen):
         if progress is not None:
             progress(index, total, experiment.name)
         start = time.perf_counter()
-        result = experiment.compute(Settings(seeds, quick, partial(_tell, progress, index, total), data))
+        result = experiment.compute(Settings(seeds, quick, partial(_tell, progress, index, total), out / "data"))
         computing += time.perf_counter() - start
         results[experiment.name] = result
-        _store(data / f"{experiment.name}.nc", experiment, result, seeds)
+        output.write(f"data/{experiment.name}.nc", _netcdf(experiment, result, seeds))
         table = to_csv(result.data)
-        (data / f"{experiment.name}.csv").write_text(table, encoding="utf-8")
-        pictures = render(experiment.name, experiment.kind, result.data, figures)
+        output.write(f"data/{experiment.name}.csv", table.encode())
+        pictures = render(experiment.kind, result.data)
+        for suffix, content in pictures.items():
+            output.write(f"figures/{experiment.name}.{suffix}", content)
         alt_texts[experiment.name] = experiment.caption
         picture, findings = pictures["png"], result.findings
         sections.append(Section(experiment.name, experiment.title, experiment.caption, picture, table, findings))
@@ -87,9 +113,8 @@ def reproduce(
         + (f": {loop / computing:.0f} × as long" if loop > 0 else ""),
         **machine(),
     }
-    report = out / "report.html"
-    report.write_text(write_report(sections, certificate, facts, alt_texts), encoding="utf-8")
-    return Reproduced(report, results, certificate, taken, computing, loop)
+    report = output.write("report.html", write_report(sections, certificate, facts, alt_texts).encode())
+    return Reproduced(report, results, certificate, taken, computing, loop, output.problem)
 
 
 def _own_seeds(results: dict[str, Result]) -> str:
@@ -139,10 +164,8 @@ def _rows(text: io.StringIO, names: Sequence[str], rows: Any) -> None:
         text.write(",".join(value if isinstance(value, str) else f"{float(value):.10g}" for value in row) + "\n")
 
 
-def _store(path: Path, experiment: Experiment, result: Result, seeds: int) -> None:
+def _netcdf(experiment: Experiment, result: Result, seeds: int) -> bytes:
     import xarray
-
-    from ..sweeps.store import write_bytes
 
     variables: dict[str, Any] = {}
     for name, values in result.data.items():
@@ -150,4 +173,4 @@ def _store(path: Path, experiment: Experiment, result: Result, seeds: int) -> No
         variables[name] = (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array)
     attributes = {"title": experiment.title, "caption": experiment.caption, "seeds": result.seeds or seeds, **machine()}
     data = xarray.Dataset(variables, attrs=attributes)
-    write_bytes(path, bytes(data.to_netcdf(engine="h5netcdf")))
+    return bytes(data.to_netcdf(engine="h5netcdf"))

@@ -1,6 +1,7 @@
 """Sweeps on disk: a TOML file planned into shards, executed on all cores, stored so that nothing finished is ever lost."""
 
-from .config import SweepConfig, load_config
+from .config import SweepConfig
 from .execute import run_sweep
+from .load import load_config
 
 __all__ = ["SweepConfig", "load_config", "run_sweep"]

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import itertools
-import tomllib
-from pathlib import Path
-from typing import Annotated, Any, Literal
+import math
+from abc import abstractmethod
+from collections.abc import Sequence, Sized
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Tag, model_validator
 
 from .. import schedules
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Method
 from ..schedules import Step
-
-
-class ConfigError(ValueError):
-    """A sweep file that cannot be used, with every problem named by its key."""
+from .fields import (
+    LARGEST_PROBLEM,
+    LARGEST_RANGE,
+    LARGEST_SWEEP,
+    LIST,
+    NUMBER,
+    TABLE,
+    AtLeastOne,
+    AtLeastZero,
+    Count,
+    IsNumber,
+    Norm,
+    Positive,
+    Real,
+    Scale,
+    Seed,
+    one_of,
+)
 
 
 class _Strict(BaseModel):
@@ -27,10 +42,19 @@ class _Strict(BaseModel):
 class Range(_Strict):
     """Evenly spaced numbers: {start = 0.1, stop = 4.0, num = 40}, or with spacing = "geometric"."""
 
-    start: float
-    stop: float
-    num: Annotated[int, Field(ge=1)]
+    start: Scale
+    stop: Scale
+    num: Annotated[int, IsNumber, Field(ge=1, le=LARGEST_RANGE)]
     spacing: Literal["linear", "geometric"] = "linear"
+
+    @model_validator(mode="after")
+    def _check(self) -> Range:
+        ends = f"got start = {self.start:g} and stop = {self.stop:g}"
+        if self.spacing == "geometric" and not (self.start < 0) == (self.stop < 0):
+            raise ValueError(f'start and stop of a geometric range must have one sign, {ends}; use spacing = "linear"')
+        if self.spacing == "geometric" and 0.0 in (self.start, self.stop):
+            raise ValueError(f"a geometric range cannot reach 0, {ends}; start from a small number")
+        return self
 
     def values(self) -> list[float]:
         """The numbers."""
@@ -38,8 +62,14 @@ class Range(_Strict):
         return [float(value) for value in space(self.start, self.stop, self.num)]
 
 
-Numbers = Annotated[list[float], Field(min_length=1)] | Range
-Positive = Annotated[int, Field(ge=1)]
+Scales = Annotated[
+    Annotated[list[Scale], Field(min_length=1), Tag(LIST)] | Annotated[Range, Tag(TABLE)],
+    one_of("a list of numbers or a range { start = …, stop = …, num = … }"),
+]
+Seeds = Annotated[
+    Annotated[Positive, Tag(NUMBER)] | Annotated[list[Seed], Field(min_length=1), Tag(LIST)],
+    one_of("a number of seeds or a list of them"),
+]
 
 
 class Problems(_Strict):
@@ -47,13 +77,23 @@ class Problems(_Strict):
 
     num_samples: Annotated[list[Positive], Field(min_length=1)] = [20]
     num_features: Annotated[list[Positive], Field(min_length=1)] = [50]
-    condition_number: Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)] = [1.0]
-    solution_norm: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [3.0]
-    seeds: Positive | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = 1
+    condition_number: Annotated[list[AtLeastOne], Field(min_length=1)] = [1.0]
+    solution_norm: Annotated[list[Norm], Field(min_length=1)] = [3.0]
+    seeds: Seeds = 1
 
-    def seed_list(self) -> list[int]:
+    @model_validator(mode="after")
+    def _check(self) -> Problems:
+        samples, features = max(self.num_samples), max(self.num_features)
+        if samples * features > LARGEST_PROBLEM:
+            raise ValueError(
+                f"num_samples × num_features must be at most {LARGEST_PROBLEM:,} (8 GB), "
+                f"got {samples:,} × {features:,}; choose smaller problems"
+            )
+        return self
+
+    def seed_list(self) -> Sequence[int]:
         """The seeds themselves; a number n means 0 … n − 1."""
-        return list(range(self.seeds)) if isinstance(self.seeds, int) else list(self.seeds)
+        return range(self.seeds) if isinstance(self.seeds, int) else list(self.seeds)
 
     def combinations(self) -> list[dict[str, Any]]:
         """The parameters of every problem, without its seed."""
@@ -64,27 +104,31 @@ class Problems(_Strict):
 class Starts(_Strict):
     """Where runs start: random directions per seed, and scales."""
 
-    scales: Numbers
+    scales: Scales
     num_directions: Positive = 1
 
     def scale_list(self) -> list[float]:
         """The scales themselves."""
         return self.scales.values() if isinstance(self.scales, Range) else list(self.scales)
 
+    def shape(self) -> tuple[int, int]:
+        """The numbers of directions and of scales."""
+        return self.num_directions, self.scales.num if isinstance(self.scales, Range) else len(self.scales)
+
 
 class ScheduledStep(_Strict):
     """A step that is more than a number, as in {schedule = "two_phase", before = 0, after = 0.1, switch = 5001}."""
 
     schedule: Literal["constant", "two_phase", "piecewise", "curvature", "scaled"]
-    value: float | None = None
-    before: float | None = None
-    after: float | None = None
-    switch: int | None = None
-    values: list[float] | None = None
-    switches: list[int] | None = None
-    factor: float | None = None
-    scale_power: float | None = None
-    norm_power: float | None = None
+    value: Real | None = None
+    before: Real | None = None
+    after: Real | None = None
+    switch: Count | None = None
+    values: list[Real] | None = None
+    switches: list[Count] | None = None
+    factor: Real | None = None
+    scale_power: Real | None = None
+    norm_power: Real | None = None
 
     @model_validator(mode="after")
     def _build(self) -> ScheduledStep:
@@ -112,14 +156,28 @@ _PARAMETERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "scaled": (("value",), ("scale_power", "norm_power")),
 }
 
-StepSpec = Annotated[float, Field(ge=0)] | ScheduledStep
+StepSpec = Annotated[
+    Annotated[AtLeastZero, Tag(NUMBER)] | Annotated[ScheduledStep, Tag(TABLE)],
+    one_of("a number or a schedule { schedule = … }"),
+]
 
 
 def _step(spec: float | ScheduledStep) -> Step:
     return spec.build() if isinstance(spec, ScheduledStep) else spec
 
 
-class GradientDescentSpec(_Strict):
+class _MethodSpec(_Strict):
+    @abstractmethod
+    def build(self) -> Method:
+        """The method."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.build()
+        return self
+
+
+class GradientDescentSpec(_MethodSpec):
     """kind = "gradient_descent"."""
 
     kind: Literal["gradient_descent"]
@@ -130,7 +188,7 @@ class GradientDescentSpec(_Strict):
         return GradientDescent(_step(self.step))
 
 
-class RPGDSpec(_Strict):
+class RPGDSpec(_MethodSpec):
     """kind = "rpgd"."""
 
     kind: Literal["rpgd"]
@@ -142,13 +200,13 @@ class RPGDSpec(_Strict):
         return RPGD(_step(self.direction_step), _step(self.scale_step))
 
 
-class WeightNormSpec(_Strict):
+class WeightNormSpec(_MethodSpec):
     """kind = "weight_norm"."""
 
     kind: Literal["weight_norm"]
     direction_step: StepSpec
     scale_step: StepSpec
-    initial_norm: Annotated[float, Field(gt=0)] = 1.0
+    initial_norm: Annotated[float, IsNumber, Field(gt=0, allow_inf_nan=False)] = 1.0
 
     def build(self) -> Method:
         """The method."""
@@ -158,38 +216,42 @@ class WeightNormSpec(_Strict):
 MethodSpec = Annotated[GradientDescentSpec | RPGDSpec | WeightNormSpec, Field(discriminator="kind")]
 
 
+def _method_name(name: str) -> str:
+    if not name.strip() or not name.isprintable():
+        raise ValueError(f"a method's name must be printable text, got {name!r}; rename it")
+    return name
+
+
+MethodName = Annotated[str, AfterValidator(_method_name), Field(max_length=200)]
+
+
 class SweepConfig(_Strict):
     """A whole sweep."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    tolerance: Annotated[float, Field(ge=0)] = 1e-5
-    max_steps: Annotated[int, Field(ge=0)] = 1_000_000
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
+    tolerance: AtLeastZero = 1e-5
+    max_steps: Count = 1_000_000
     problems: Problems = Problems()
     starts: Starts
-    methods: Annotated[dict[str, MethodSpec], Field(min_length=1)]
+    methods: Annotated[dict[MethodName, MethodSpec], Field(min_length=1)]
 
+    @model_validator(mode="after")
+    def _check(self) -> SweepConfig:
+        directions, features = self.starts.num_directions, max(self.problems.num_features)
+        if directions * features > LARGEST_PROBLEM:
+            raise ValueError(
+                f"starts.num_directions × problems.num_features must be at most {LARGEST_PROBLEM:,} "
+                f"(8 GB), got {directions:,} × {features:,}; choose fewer directions"
+            )
+        lists = (self.problems.seed_list(), self.methods, *self._problem_lists())
+        runs = math.prod(map(len, lists)) * math.prod(self.starts.shape())
+        if runs > LARGEST_SWEEP:
+            raise ValueError(
+                f"problems × seeds × methods × directions × scales must be at most {LARGEST_SWEEP:,} "
+                f"runs, got {runs:,}; split the sweep"
+            )
+        return self
 
-def load_config(path: Path) -> SweepConfig:
-    """Read and check a sweep file; `ConfigError` names every key that is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not a TOML file: {error}") from None
-    try:
-        return SweepConfig.model_validate(data)
-    except ValidationError as error:
-        lines = [f"  {_key(item['loc'])}: {item['msg']}" for item in error.errors()]
-        raise ConfigError("\n".join([f"{path}: {len(lines)} problem{'s' * (len(lines) > 1)}", *lines])) from None
-
-
-def _key(location: tuple[int | str, ...]) -> str:
-    """The key as written in the file, without the names of pydantic's own union members."""
-    kinds = {"gradient_descent", "rpgd", "weight_norm"}
-    parts = [str(part) for part in location if part not in kinds and not str(part)[:1].isupper() and "[" not in str(part)]
-    return (
-        ".".join(part for part in parts if part not in ("float", "int") and not part.startswith("constrained-")) or "the file"
-    )
+    def _problem_lists(self) -> tuple[Sized, ...]:
+        problems = self.problems
+        return problems.num_samples, problems.num_features, problems.condition_number, problems.solution_norm

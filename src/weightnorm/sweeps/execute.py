@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files import reason, require_writable, require_writable_folder, write_bytes
 from .._pool import available_cores, run_all
 from .config import SweepConfig
-from .plan import VARIABLES, Shard, compute_shard, plan_shards
-from .store import Arrays, read_shard, remove_strays, write_bytes, write_shard
+from .load import ConfigError
+from .plan import VARIABLES, Plan, Shard, compute_shard
+from .store import Arrays, read_shard, remove_strays, write_shard
 
 if TYPE_CHECKING:
     import xarray
@@ -53,65 +55,96 @@ def run_sweep(config: SweepConfig, out: Path, threads: int | None = None, progre
         All available cores by default.
     progress : callable, optional
         Called as progress(shards_done, shards_in_all).
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    UnwritableError
+        Before any work, if the store or the file cannot be written.
+    StoreError
+        If writing fails later, as on a full disk; finished shards are safe.
+    ConfigError
+        If the numbers of the file are such that no problem, or no run, can be made of them.
     """
-    folder = out / f"{config.name}.shards"
-    shards = plan_shards(config)
-    shape = (config.starts.num_directions, len(config.starts.scale_list()))
+    folder, path = out / f"{config.name}.shards", out / f"{config.name}.nc"
+    require_writable_folder(folder)
+    require_writable(path)
+    plan = Plan(config)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         remove_strays(folder)
-        missing = [shard for shard in shards if read_shard(folder, shard, shape) is None]
-        _compute(config, folder, missing, len(shards), threads or available_cores(), progress)
-        path = out / f"{config.name}.nc"
-        write_bytes(path, bytes(assemble(config, folder, shards, shape).to_netcdf(engine="h5netcdf")))
+        computed = _compute(config, folder, plan, threads or available_cores(), progress)
+        # In memory first: on a full disk HDF5 itself ends in errors that cannot be caught.
+        write_bytes(path, bytes(assemble(config, folder, plan).to_netcdf(engine="h5netcdf")))
     except OSError as error:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else str(error)
-        raise StoreError(f"{out}: {reason}; finished shards are safe, run the same command again to go on") from error
-    return Outcome(path, len(missing), len(shards) - len(missing))
+        text = "the disk is full" if error.errno == errno.ENOSPC else reason(error)
+        raise StoreError(f"{out}: {text}; finished shards are safe, run the same command again to go on") from error
+    return Outcome(path, computed, len(plan) - computed)
 
 
-def _compute(
-    config: SweepConfig, folder: Path, missing: list[Shard], total: int, workers: int, progress: Progress | None
-) -> None:
-    """All missing shards on a pool of threads; the first error, or Ctrl-C, stops the rest."""
-    done, stop = [total - len(missing)], threading.Event()
+def _compute(config: SweepConfig, folder: Path, plan: Plan, workers: int, progress: Progress | None) -> int:
+    """Compute the missing shards on a pool of threads; the first error, or Ctrl-C, stops the rest.
+
+    Returns how many were computed.
+    """
+    shape, total, done, computed, stop = config.starts.shape(), len(plan), 0, 0, threading.Event()
     if progress is not None:
-        progress(done[0], total)
+        progress(0, total)
 
-    def work(shard: Shard) -> None:
-        if not stop.is_set():
-            write_shard(folder, shard, compute_shard(config, shard))
+    def work(shard: Shard) -> bool:
+        if stop.is_set() or read_shard(folder, shard, shape) is not None:
+            return False
+        write_shard(folder, shard, _checked(config, shard))
+        return True
 
-    def finished(shards: list[None]) -> None:
-        done[0] += len(shards)
+    def finished(were_missing: list[bool]) -> None:
+        nonlocal done, computed
+        done, computed = done + len(were_missing), computed + sum(were_missing)
         if progress is not None:
-            progress(done[0], total)
+            progress(done, total)
 
-    run_all(work, missing, workers, stop, finished)
+    run_all(work, plan, workers, stop, finished)
+    return computed
 
 
-def assemble(config: SweepConfig, folder: Path, shards: list[Shard], shape: tuple[int, int]) -> xarray.Dataset:
+def _checked(config: SweepConfig, shard: Shard) -> dict[str, Any]:
+    """A shard's numbers; what cannot be computed is named by the values it came from."""
+    try:
+        return compute_shard(config, shard)
+    except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+        values = ", ".join(f"{name} = {value:g}" for name, value in shard.problem.items())
+        what = "out of memory" if isinstance(error, MemoryError) else str(error)
+        raise ConfigError(
+            f"{config.name}: method {shard.method!r} on the problem with {values}, seed = {shard.seed} "
+            f"cannot be run: {what}; change these values in the sweep file"
+        ) from error
+
+
+def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
     """All shards as one labelled grid, with everything needed to make it again."""
     import xarray
 
     from ..result import Status
 
     seeds, methods = config.problems.seed_list(), list(config.methods)
-    combinations = config.problems.combinations()
+    combinations, shape = config.problems.combinations(), config.starts.shape()
     grid = (len(combinations), len(seeds), len(methods), *shape)
-    stored: list[Arrays] = []
-    for shard in shards:
+    stored: Arrays = {}
+    for index, shard in enumerate(plan):
         arrays = read_shard(folder, shard, shape)
         if arrays is None:
             raise OSError(f"shard {shard.key[:12]} vanished while the sweep was running")
-        stored.append(arrays)
+        if not stored:
+            stored = {name: np.empty((len(plan), *shape), arrays[name].dtype) for name in VARIABLES}
+        for name in VARIABLES:
+            stored[name][index] = arrays[name]
     dims = ("problem", "seed", "method", "start", "scale")
-    variables: dict[str, Any] = {
-        name: (dims, np.array([arrays[name] for arrays in stored]).reshape(grid)) for name in VARIABLES
-    }
+    variables: dict[str, Any] = {name: (dims, values.reshape(grid)) for name, values in stored.items()}
     for name in combinations[0]:
         variables[name] = ("problem", [combination[name] for combination in combinations])
-    coordinates = {"seed": seeds, "method": methods, "scale": config.starts.scale_list()}
+    coordinates = {"seed": np.array(seeds, dtype=np.int64), "method": methods, "scale": config.starts.scale_list()}
     versions = {name: version(name) for name in ("weightnorm", "numpy", "scipy", "numba", "xarray")}
     attributes = {
         "title": config.name,

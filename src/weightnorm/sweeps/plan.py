@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 
 from ..datasets import make_regression, random_direction
 from ..grid import compute_grid
-from .config import SweepConfig
+from .config import MethodSpec, SweepConfig
 
 FORMAT = 1  # of shards; another format never reads these
 VARIABLES = ("norm", "loss", "num_steps", "status", "final_scale", "perp_norm", "distance")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Shard:
     """A piece of a sweep.
 
@@ -38,25 +39,62 @@ class Shard:
     method: str
 
 
-def plan_shards(config: SweepConfig) -> list[Shard]:
-    """All shards, in a fixed order."""
-    shards = []
-    for problem in config.problems.combinations():
-        for seed in config.problems.seed_list():
-            for name, spec in config.methods.items():
-                content = {
-                    "format": FORMAT,
-                    "problem": problem,
-                    "seed": seed,
-                    "method": spec.model_dump(mode="json"),
-                    "scales": config.starts.scale_list(),
-                    "num_directions": config.starts.num_directions,
-                    "tolerance": config.tolerance,
-                    "max_steps": config.max_steps,
-                }
-                text = json.dumps(content, sort_keys=True)
-                shards.append(Shard(hashlib.sha256(text.encode()).hexdigest(), problem, seed, name))
-    return shards
+class Plan:
+    """All shards of a sweep, in a fixed order, each made when it is asked for.
+
+    Parameters
+    ----------
+    config : SweepConfig
+
+    Examples
+    --------
+    >>> from weightnorm.sweeps.config import GradientDescentSpec, Problems, Starts, SweepConfig
+    >>> methods = {"gd": GradientDescentSpec(kind="gradient_descent", step=0.1)}
+    >>> problems = Problems(seeds=1_000_000)
+    >>> plan = Plan(SweepConfig(name="a", problems=problems, starts=Starts(scales=[1.0]), methods=methods))
+    >>> len(plan), next(iter(plan)).seed
+    (1000000, 0)
+    """
+
+    def __init__(self, config: SweepConfig) -> None:
+        self._config = config
+
+    def __len__(self) -> int:
+        problems = self._config.problems
+        return len(problems.combinations()) * len(problems.seed_list()) * len(self._config.methods)
+
+    def __iter__(self) -> Iterator[Shard]:
+        config = self._config
+        for problem in config.problems.combinations():
+            keys = {name: self._keys(problem, spec) for name, spec in config.methods.items()}
+            for seed in config.problems.seed_list():
+                for name, key in keys.items():
+                    yield Shard(key(seed), problem, seed, name)
+
+    def _keys(self, problem: dict[str, Any], spec: MethodSpec) -> Callable[[int], str]:
+        """The key of a shard by its seed: a hash of the sorted JSON of all it depends on.
+
+        All but the seed is written once. The seed stands between what sorts before and after it.
+        """
+        config = self._config
+        before = {
+            "format": FORMAT,
+            "max_steps": config.max_steps,
+            "method": spec.model_dump(mode="json"),
+            "num_directions": config.starts.num_directions,
+            "problem": problem,
+            "scales": config.starts.scale_list(),
+        }
+        head = json.dumps(before, sort_keys=True)[:-1] + ', "seed": '
+        tail = f', "tolerance": {json.dumps(config.tolerance)}}}'.encode()
+        begun = hashlib.sha256(head.encode())
+
+        def key(seed: int) -> str:
+            digest = begun.copy()
+            digest.update(b"%d" % seed + tail)
+            return digest.hexdigest()
+
+        return key
 
 
 def compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:

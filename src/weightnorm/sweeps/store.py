@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
+import time
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from .._files import PART, write_bytes
 from .plan import VARIABLES, Shard
 
 Arrays = dict[str, NDArray[Any]]
@@ -37,21 +39,6 @@ def write_arrays(path: Path, key: str, arrays: Arrays) -> None:
     write_bytes(path, buffer.getvalue())
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, on the disk and not only on its way there."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 def read_shard(folder: Path, shard: Shard, shape: tuple[int, int]) -> Arrays | None:
     """A shard's arrays; None if it must be computed (again)."""
     arrays = read_arrays(shard_path(folder, shard), shard.key, VARIABLES)
@@ -62,21 +49,45 @@ def read_arrays(path: Path, key: str, names: Iterable[str]) -> Arrays | None:
     """The arrays of these names; None if the file is not there, truncated, foreign or damaged."""
     expected = tuple(names)
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            if str(file["key"]) != key or set(file.files) != {"key", "digest", *expected}:
-                return None
-            arrays = {name: file[name] for name in expected}
-            digest = str(file["digest"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            content = _members(archive, os.fstat(file.fileno()).st_size)
+        if set(content) != {"key", "digest", *expected} or str(content["key"]) != key:
+            return None
+        arrays = {name: content[name] for name in expected}
+        return arrays if str(content["digest"]) == _digest(arrays) else None
+    except Exception:  # whatever is wrong with the bytes, the shard is computed again
         return None
-    return arrays if digest == _digest(arrays) else None
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> Arrays:
+    """All arrays of an archive of `size` bytes.
+
+    Shards are stored uncompressed, so no array can be larger than its file. A forged header that
+    claims more is refused before anything of the claimed size is allocated.
+    """
+    members = archive.infolist()
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("the members claim to be larger than the file")
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError("compressed, which shards never are")
+    return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
+
+
+def _array(content: bytes) -> NDArray[Any]:
+    """An array from the bytes of an npy file of version 1: a look at them, so nothing is unpickled.
+
+    A header that claims more, or less, than there is makes `reshape` raise.
+    """
+    file = io.BytesIO(content)
+    if npy.read_magic(file) != (1, 0):
+        raise ValueError("not written by this program")
+    shape, fortran, dtype = npy.read_array_header_1_0(file)
+    return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape, order="F" if fortran else "C").copy()
 
 
 def remove_strays(folder: Path) -> None:
     """Delete what killed writers left behind, if it is old enough not to be someone's work in progress."""
-    import time
-
-    for stray in folder.glob(".*.part"):
+    for stray in folder.glob(f".*{PART}"):
         try:
             if time.time() - stray.stat().st_mtime > 3600:
                 stray.unlink()

@@ -1,0 +1,55 @@
+"""The command line as tests use it: no colours, wide lines, whatever the surroundings."""
+
+import re
+
+import numpy as np
+import pandas as pd
+from test_sweep_files import TEXT as SWEEP
+from typer.testing import CliRunner
+
+from weightnorm.cli.main import app
+
+SURROUNDINGS = {"COLUMNS": "200", "TERM": "xterm", "NO_COLOR": "1", "FORCE_COLOR": None, "PY_COLORS": None}
+ONE_CLAIM = ("verify", "--only", "flow-limit", "--instances", "1")
+WRITING = ["bench", "verify", "fit", "reproduce", "sweep"]
+
+
+def run(*arguments, env=None):
+    """The result of a command; `env` adds to the surroundings."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={**SURROUNDINGS, **(env or {})})
+
+
+def plain(text):
+    """A text without colours, line breaks and runs of spaces."""
+    return " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).split())
+
+
+def commands(folder, name="out"):
+    """Every command that writes, with the path it writes to; a folder for the last two."""
+    sweep = folder / "sweep.toml"
+    sweep.write_text(SWEEP, encoding="utf-8")
+    return {
+        "bench": ("bench", "--quick", "--json", "--out", folder / f"{name}.json"),
+        "verify": (*ONE_CLAIM, "--markdown", folder / f"{name}.md"),
+        "fit": ("fit", folder / "data.csv", "--target", "y", "--coefficients", folder / f"{name}.csv"),
+        "reproduce": ("reproduce", "figure-2", "--quick", "--out", folder / name),
+        "sweep": ("sweep", sweep, "--out", folder / name),
+    }
+
+
+def write_table(folder):
+    """A small table data.csv with the columns a, b, c, d and y."""
+    X = np.random.default_rng(0).standard_normal((12, 4))
+    pd.DataFrame(X, columns=list("abcd")).assign(y=X[:, 0] + 1.0).to_csv(folder / "data.csv", index=False)
+    return folder / "data.csv"
+
+
+def make_up_measurements(monkeypatch):
+    """The benchmark with made-up numbers, one of them infinite, in no time."""
+    from weightnorm.bench import cases, report, sensing
+
+    for name in ("figure_1_sweep", "time_against_size", "theory_timings"):
+        monkeypatch.setattr(cases, name, lambda *_, **__: {"seconds": float("inf")})
+    monkeypatch.setattr(cases, "end_norms", lambda: ([1.0], {"wn": [1.0]}))
+    monkeypatch.setattr(sensing, "sensing_case", lambda *_, **__: {})
+    monkeypatch.setattr(report, "as_json", lambda measured: measured)
