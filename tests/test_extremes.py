@@ -152,3 +152,13 @@ def test_comparisons_take_finite_real_numbers_only(bad):
         theory.wn_beats_gd(1.0, bad, 0.5, 1.0)
     with pytest.raises((ValueError, TypeError), match=r"^g0 "):
         theory.limit_perp(bad, 1.0, 0.5, 1.0)
+
+
+def test_too_large_to_factorise_is_said_before_trying_with_the_way_out():
+    import scipy.sparse
+
+    A = scipy.sparse.random_array((100_000, 1_000_000), density=1e-7, rng=np.random.default_rng(0), format="csr")
+    problem, w0 = wn.LeastSquares(A, np.ones(100_000)), np.ones(1_000_000)
+    with pytest.raises(MemoryError, match="coordinates='full'"):
+        wn.run(wn.GradientDescent(0.1), problem, 1.0, w0, max_steps=2)
+    assert wn.run(wn.GradientDescent(0.1), problem, 1.0, w0, max_steps=2, coordinates="full").num_steps == 2

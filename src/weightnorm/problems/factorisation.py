@@ -9,6 +9,7 @@ dense copy of A ever exists.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -145,6 +146,7 @@ def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factori
     With `overwrite` a dense A whose long axis is contiguous gives its memory to the factors. Singular values under `noise`,
     the norm of the rounding errors A is known to have, are not kept.
     """
+    _require_memory(A.shape)
     if isinstance(A, np.ndarray):
         _require_squares(A)
         factors = _factorise_wide(A, overwrite, noise) if A.shape[0] <= A.shape[1] else _factorise_tall(A, overwrite, noise)
@@ -156,6 +158,24 @@ def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factori
         return factors
     rows = [factors.lift(axis) for axis in np.eye(factors.rank)]
     return replace(factors, right=Explicit(np.array(rows).reshape(factors.rank, A.shape[1]).T.copy()))
+
+
+def _require_memory(shape: tuple[int, int]) -> None:
+    """Refuse, before trying, a factorisation whose small factors alone do not fit: the shorter side squared, thrice."""
+    needed, there = 3 * 8 * min(shape) ** 2, _physical_memory()
+    if needed > there:
+        raise MemoryError(
+            f"factorising A of shape {shape} needs about {needed / 2**30:.0f} GiB, and this machine has {there / 2**30:.0f}; "
+            "run with coordinates='full', which works on A itself and needs no factorisation"
+        )
+
+
+def _physical_memory() -> float:
+    """Bytes of memory in this machine; infinite where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def _require_squares(values: Matrix) -> None:
