@@ -245,7 +245,7 @@ def test_assumptions_are_checked_and_named():
         (lambda p, w: theory.flow_limit(wn.LeastSquares([[1.0] * 50] * 2, [1.0, -1.0]), 1.0, w), "wholly out of A's reach"),
         (lambda p, w: theory.two_phase_b(3.0, 4.0, 0.1), r"g0 must be between 0 and g\* = 3, got 4"),
         (lambda p, w: theory.plan(p, 0.0), "accuracy must be at least 1e-100"),
-        (lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0), "method must be 'rpgd' or 'wn'"),
+        (lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0), "method must be one of 'rpgd', 'wn'"),
     ],
 )
 def test_bad_input(call, message):

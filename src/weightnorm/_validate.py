@@ -16,6 +16,7 @@ Matrix = NDArray[np.float64]
 
 def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool = False) -> float:
     """A finite number, at least (or, if strict, above) `minimum`."""
+    _refuse_masked(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -30,6 +31,13 @@ def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool =
         bound = "greater than" if strict else "at least"
         raise ValueError(f"{name} must be {bound} {minimum:g}, got {number:g}")
     return number
+
+
+def instance(name: str, value: object, *kinds: type, use: str) -> None:
+    """An object of one of these classes; `use` says how to get one."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise TypeError(f"{name} must be {wanted}, got {type(value).__name__}; use {use}")
 
 
 def squarable(name: str, value: object) -> float:
@@ -69,7 +77,33 @@ def array(name: str, value: object, *, ndim: int) -> NDArray[np.float64]:
     return result
 
 
+def vector(name: str, value: object, size: int) -> Vector:
+    """A finite vector of `size` entries."""
+    result = array(name, value, ndim=1)
+    if result.size != size:
+        raise ValueError(f"{name} must have {size} entries, got {result.size}")
+    return result
+
+
+def numbers(name: str, value: object) -> NDArray[np.float64]:
+    """A finite number, or an array of them of any shape."""
+    result = _as_array(name, value).astype(np.float64, copy=False)
+    require_finite(name, result)
+    return result
+
+
+def number_or_vector(name: str, value: object) -> Vector:
+    """A vector; one number makes a vector of one entry."""
+    return array(name, np.atleast_1d(_as_array(name, value)), ndim=1)
+
+
+def _refuse_masked(name: str, value: object) -> None:
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost; fill or drop its masked entries first")
+
+
 def _as_array(name: str, value: object) -> NDArray[Any]:
+    _refuse_masked(name, value)
     try:
         result = np.asarray(value)
     except ValueError as error:

@@ -24,7 +24,7 @@ from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 from .result import Status, empty_grid
 from .rowspace import ReducedProblem, RowSpace
 from .run import MAX_STEPS
-from .sensing_grid import SENSING_FLOATS, compute_sensing_grid
+from .sensing_grid import SENSING_FLOATS, check_names, compute_sensing_grid
 
 if TYPE_CHECKING:
     import xarray
@@ -146,11 +146,9 @@ class Grid:
 
 
 def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> Grid:
-    if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
-    for method in methods.values():
+    for method in check_names(methods).values():
         check_method(method, problem)
-    g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
+    g = _validate.number_or_vector("scales", scales)
     return Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
 
 

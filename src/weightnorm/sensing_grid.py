@@ -34,6 +34,16 @@ Place = tuple[int, int, int]
 Progress = Callable[[int, int], None]
 
 
+def check_names(methods: Any) -> Mapping[str, Method]:
+    """The methods of a sweep, under names that can label an axis."""
+    if not isinstance(methods, Mapping) or not methods:
+        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
+    for name in methods:
+        if not isinstance(name, str):
+            raise TypeError(f"methods must have names (str) as keys, got {type(name).__name__}: {name!r}")
+    return methods
+
+
 @quietly
 def compute_sensing_grid(
     problem: MatrixSensing,
@@ -47,12 +57,10 @@ def compute_sensing_grid(
     progress: Progress | None,
 ) -> tuple[dict[str, NDArray[Any]], Vector]:
     """The arrays (method, start, scale) of a sweep, and the scales."""
-    if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
-    for method in methods.values():
+    for method in check_names(methods).values():
         check_method(method, problem)
-    g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
-    factors = np.asarray(directions)
+    g = _validate.number_or_vector("scales", scales)
+    factors = _validate.numbers("directions", directions)
     W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = _validate.integer("max_steps", max_steps)

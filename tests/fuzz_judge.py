@@ -1,0 +1,167 @@
+"""What may come of a call: a sound value, or a refusal that names a parameter. Everything else is a failure."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from functools import cache
+
+import numpy as np
+import reference
+import scipy.sparse
+from fuzz_values import NAMES, UserError
+from sklearn.exceptions import NotFittedError
+
+import weightnorm as wn
+from weightnorm.planning import Plan
+from weightnorm.problems.nuclear_norm import MinimumNuclearNorm
+from weightnorm.step_search import StepSearch
+from weightnorm.theory import Limit, Statement
+
+ALLOWED_WARNINGS = ("ConvergenceWarning", "DataConversionWarning")  # scikit-learn asks for the second
+
+
+def judge_error(error: BaseException, text: str) -> str | None:
+    """What is wrong with an exception; None if it is a proper refusal."""
+    if isinstance(error, UserError | wn.NotCertified | NotFittedError):
+        return None
+    if type(error) not in (ValueError, TypeError):
+        return f"{type(error).__name__}: {error}"
+    message = str(error)
+    if "unexpected keyword argument" in message or "required positional argument" in message:
+        return None
+    if any(_names(name, message) for name in parameters(text)):
+        return None
+    return f"{type(error).__name__} that names no parameter: {message}"
+
+
+def _names(name: str, message: str) -> bool:
+    if len(name) > 1:
+        return re.search(rf"\b{name}\b", message) is not None
+    return re.search(rf"(?<![\w'])({name})(\[\d+\])?( must| is| has| and| contains| should|\.|,|:| =|$)", message) is not None
+
+
+@cache
+def parameters(text: str) -> frozenset[str]:
+    """The parameters of everything public that a call names."""
+    found: set[str] = set()
+    for path in re.findall(r"\bwn((?:\.\w+)+)", text) + re.findall(r"\)((?:\.\w+)+)\(", text):
+        owners = [wn] if f"wn{path}" in text else [wn.LeastSquares, wn.MatrixSensing, Plan]
+        for owner in owners:
+            target = owner
+            for part in path[1:].split("."):
+                target = getattr(target, part, None)
+            if isinstance(target, type):  # a message may name what does not go together
+                found.add(target.__name__)
+            if callable(target):
+                found |= set(inspect.signature(target).parameters)
+    for estimator in (wn.WeightNormRegressor, wn.WeightNormClassifier):
+        if estimator.__name__ in text:
+            found |= {"X", "y", "random_state"}
+    return frozenset(found - {"self", "args", "kwargs"})
+
+
+def judge_value(value: object, max_steps: int | None = None) -> str | None:
+    """What is wrong with a value; None if all that is promised holds. Everything lazy is looked at."""
+    if isinstance(value, wn.Result):
+        return _judge_result(value)
+    if isinstance(value, StepSearch):
+        repr(value)
+        return None if not value.found or np.isfinite([value.norm, value.limit, value.step]).all() else repr(value)
+    if isinstance(value, MinimumNuclearNorm):
+        return None if np.isfinite(value.value) and np.isfinite(value.matrix).all() else repr(value)
+    if type(value).__name__ == "Trajectory":
+        return _judge_trajectory(value)
+    if type(value).__name__ == "Dataset":
+        return _judge_dataset(value)
+    if isinstance(value, Plan):
+        return None if np.isfinite([value.scale, value.num_steps]).all() else repr(value)
+    if isinstance(value, Statement):
+        return _judge_statement(value)
+    if isinstance(value, wn.WeightNormRegressor | wn.WeightNormClassifier):
+        parts = (value.coef_, value.intercept_, value.scale_, value.perp_norm_, value.min_norm_distance_)
+        return None if all(np.isfinite(part).all() for part in parts) else f"not finite: {parts}"
+    return None if _without_nan(value) else f"NaN in {value!r}"
+
+
+def _judge_result(result) -> str | None:
+    repr(result)
+    if not result.message or result.num_steps < 0:
+        return f"no message, or {result.num_steps} steps"
+    numbers = (result.weights, result.scale, result.norm, result.loss, result.direction, result.direction_norm)
+    if result.status != "diverged" and not all(np.isfinite(part).all() for part in numbers):
+        return f"not finite although {result.status}: {result!r}"
+    if result.history is not None and result.status != "diverged" and not np.isfinite(result.history.loss).all():
+        return f"a history that is not finite although {result.status}"
+    return None
+
+
+def _judge_trajectory(path) -> str | None:
+    repr(path)
+    parts = (path.time, path.scale, path.loss, path.perp_norm, path.weights, path.final_weights)
+    if not all(np.isfinite(part).all() for part in parts):
+        return f"not finite: {path!r}"
+    return None if path.message else "no message"
+
+
+def _judge_dataset(data) -> str | None:
+    codes = data.status.values
+    if not np.isin(codes, [status.code for status in wn.Status]).all():
+        return f"unknown status codes {codes}"
+    settled = ~np.isin(codes, [wn.Status.DIVERGED.code, wn.Status.UNDEFINED.code])
+    for name in ("norm", "loss", "final_scale", "perp_norm"):
+        if not np.isfinite(data[name].values[settled]).all():
+            return f"{name} is not finite where the status says it is"
+    return None
+
+
+def _judge_statement(statement) -> str | None:
+    repr(statement), statement.failing
+    if not statement.applies:
+        return None
+    if isinstance(statement, Limit):
+        parts = (statement.weights, statement.scale, statement.norm, statement.perp_norm, statement.distance)
+        return None if all(np.isfinite(part).all() for part in parts) else f"not finite: {statement!r}"
+    fields = [getattr(statement, field.name) for field in dataclasses.fields(statement)]
+    return None if all(_without_nan(field) for field in fields) else f"NaN in {statement!r}"
+
+
+def _without_nan(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(_without_nan(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return all(_without_nan(part) for part in value)
+    if isinstance(value, float | np.ndarray | np.floating) and np.asarray(value).dtype.kind in "fc":
+        return not np.isnan(value).any()
+    return True
+
+
+def fingerprint(value: object) -> object:
+    """What an input looked like, to see afterwards that it has not changed."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype == object else value.tobytes()
+    if scipy.sparse.issparse(value):
+        return tuple(fingerprint(part) for part in (value.data, value.tocoo().coords))
+    return repr(value) if isinstance(value, list | tuple | dict) else None
+
+
+def same_run(result, kind, A, y, scale, w, eta, gamma, initial_norm=1.0):
+    """A run against its plain twin, where the twin is calm enough for rounding to stay small."""
+    twin = reference.reference_run(
+        kind, A, y, scale, w, lambda t, g, n: (eta, gamma), max_steps=result.num_steps, initial_norm=initial_norm
+    )
+    start = scale * w / np.linalg.norm(w)
+    if not twin["loss"] <= 0.5 * float(np.sum((A @ start - y) ** 2)):
+        return True
+    size = 1.0 + np.abs(twin["weights"]).max()
+    return bool(np.abs(result.weights - twin["weights"]).max() <= 1e-8 * size)
+
+
+def same(a, b, tolerance=1e-8):
+    """Whether two arrays agree, relative to the larger of 1 and their size."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    return a.shape == b.shape and bool((np.abs(a - b) <= tolerance * (1.0 + np.abs(b).max(initial=0.0))).all())
+
+
+NAMES.update(same_run=same_run, same=same)
