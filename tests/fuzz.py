@@ -172,7 +172,7 @@ def run_calls(seed: int, count: int, processes: int, show=print) -> list[Outcome
                 show(f"FAILED --seed {seed} --index {message.index}: {message.problem}\n    {message.text}")
             if len(outcomes) % 1000 == 0:
                 show(f"{len(outcomes)} of {count} calls: {dict(Counter(o.kind for o in outcomes))}")
-        for pipe, (process, *_, heard) in active.items():
+        for process, *_, heard in active.values():
             if time.monotonic() - heard > SILENCE:
                 process.kill()
     return outcomes

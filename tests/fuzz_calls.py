@@ -215,7 +215,9 @@ def estimator(v: Values) -> str:
         X = v.bind(v.pick(("sparse.csr_array({0})", "sparse.csc_array({0})", "0 * {0}", "{0}[:, :1] * {0}[:1]")).format(X))
     y = v.array(m, scale=v.pick(("1.0", "1.0", "1e6", "1e-6", "1e200", "1e-200", "1e-310", "1e307")))
     if classify and v.clean:
-        y = v.bind(v.pick(("({0} > 0) * 1", "np.where({0} > 0, 'a', 'b')", "np.rint({0})", "np.arange(len({0})) % 3")).format(y))
+        y = v.bind(
+            v.pick(("({0} > 0) * 1", "np.where({0} > 0, 'a', 'b')", "np.rint({0})", "np.arange(len({0})) % 3")).format(y)
+        )
     kinds = ("rpgd", "wn", "gd") if classify else ("limit", "rpgd", "wn", "gd")
     extra = options(
         v,

@@ -31,6 +31,8 @@ def judge_error(error: BaseException, text: str) -> str | None:
     message = str(error)
     if "unexpected keyword argument" in message or "required positional argument" in message:
         return None
+    if message.startswith("the step size at t = "):
+        return None
     if any(_names(name, message) for name in parameters(text)):
         return None
     return f"{type(error).__name__} that names no parameter: {message}"
