@@ -24,7 +24,7 @@ from .rowspace import ReducedModel, ReducedProblem
 Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
-MAX_STEPS = 200_000
+MAX_EVALUATIONS = 50_000  # of the right-hand side: seconds; a flow that converges needs a few thousand
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
 CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
@@ -119,10 +119,16 @@ def _advance(
     """Append steps by LSODA and, should it fail, by Radau from where it stopped."""
     from scipy.integrate import LSODA, Radau
 
-    mark, marked_at = states[0], 0.0
+    mark, marked_at, evaluations = states[0], 0.0, 0
+
+    def counted(t: float, state: Array) -> Array:
+        nonlocal evaluations
+        evaluations += 1
+        return field[0](t, state)
+
     for kind in (LSODA, Radau):
-        solver = kind(field[0], times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
-        while len(times) <= MAX_STEPS:
+        solver = kind(counted, times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
+        while evaluations < MAX_EVALUATIONS:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a failed step is a status, not a warning
                 solver.step()
@@ -144,7 +150,12 @@ def _advance(
                 if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all() and calm(here):
                     return Status.STATIONARY, f"nothing moves any more; the loss is {loss(here):.6g}"
                 mark, marked_at = here, now
-    return Status.MAX_STEPS, f"the integration got no further than time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
+    if evaluations >= MAX_EVALUATIONS:
+        what = f"the integration used up its {MAX_EVALUATIONS:,} evaluations at"
+    else:
+        what = "the integration got no further than"
+    where = f"{what} time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
+    return Status.MAX_STEPS, f"{where}; rescale the problem, or give a looser tolerance or a max_time"
 
 
 def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> tuple[float, Array]:

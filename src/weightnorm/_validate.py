@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+MAX_COUNT = 2**62  # steps that can be counted in 64 bits, with room for a sum of two such numbers
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -48,18 +50,58 @@ def squarable(name: str, value: object) -> float:
     return number
 
 
-def integer(name: str, value: object, *, minimum: int = 0) -> int:
-    """A whole number, at least `minimum`."""
+def integer(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """A whole number, at least `minimum` and, where given, at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {type(value).__name__}: {value!r}")
     if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+        raise ValueError(f"{name} must be at least {minimum}, got {_short(value)}")
+    if maximum is not None and int(value) > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {_short(value)}")
     return int(value)
+
+
+def _short(value: Integral) -> str:
+    """A whole number in a message: all of it, unless it has more digits than anyone reads."""
+    size = abs(int(value))
+    return str(value) if size < 10**20 else f"a number of about {int(size.bit_length() * math.log10(2)) + 1} digits"
+
+
+def function(name: str, value: object) -> Callable[..., Any]:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, got {type(value).__name__}: {value!r}")
+    return value
+
+
+def answer(name: str, user_function: Callable[..., Any], *arguments: object) -> Any:
+    """What a user's function gives; where it fails as functions do, the error says which one it was."""
+    try:
+        return user_function(*arguments)
+    except TypeError as error:  # most often a function of other arguments
+        raise TypeError(f"{name} failed: {error}") from error
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise ValueError(f"{name} failed: {type(error).__name__}: {error}") from error
+
+
+def items(name: str, value: object) -> list[Any]:
+    """The entries of a list, tuple or array; text and mappings are none."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes) or np.ndim(value) == 0:
+        raise TypeError(f"{name} must be a sequence such as [1.0, 0.5], got {type(value).__name__}: {value!r}")
+    return list(value)
+
+
+def step_numbers(name: str, value: object) -> NDArray[np.int64]:
+    """Whole numbers, zero or more, that fit 64 bits; of any shape."""
+    steps = np.asarray(value) if isinstance(value, np.ndarray) else _as_array(name, value)
+    if steps.size and (steps.dtype.kind not in "iu" or steps.min() < 0 or steps.max() > MAX_COUNT):
+        raise ValueError(f"{name} must be whole numbers between 0 and 2^62, got {value!r}")
+    return steps.astype(np.int64, copy=False)
 
 
 def choice(name: str, value: object, options: Sequence[str]) -> str:
     """One of `options`."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
     return str(value)
 

@@ -102,10 +102,7 @@ def flow(
     >>> bool(abs(trajectory.scale[-1] - limit.scale) < 1e-9)
     True
     """
-    if not isinstance(problem, LeastSquares | GeneralizedLinear):
-        raise TypeError(
-            f"problem must be a LeastSquares or a GeneralizedLinear, got {type(problem).__name__}; use wn.LeastSquares(A, y)"
-        )
+    _validate.instance("problem", problem, LeastSquares, GeneralizedLinear, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     ratios = [_validate.real("ratio", ratio, minimum=0.0)]
@@ -136,8 +133,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     >>> wn.gradient_flow(problem, 2.8, w0, times=[0.0, 1.0, 50.0]).loss.round(3).tolist()
     [4.485, 0.607, 0.0]
     """
-    if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     t = _validate.array("times", times, ndim=1)

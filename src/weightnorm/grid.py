@@ -24,7 +24,7 @@ from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 from .result import Status, empty_grid
 from .rowspace import ReducedProblem, RowSpace
 from .run import MAX_STEPS
-from .sensing_grid import SENSING_FLOATS, check_names, compute_sensing_grid
+from .sensing_grid import SENSING_FLOATS, check_names, compute_sensing_grid, tell
 
 if TYPE_CHECKING:
     import xarray
@@ -115,7 +115,7 @@ def compute_grid(
     """The arrays (method, start, scale) of a sweep, for those who label them themselves."""
     grid = _check(problem, methods, scales, directions)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps)
+    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
     _validate.choice("coordinates", coordinates, ("reduced", "full"))
     workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     shape = (len(methods), len(grid.directions), len(grid.scales))
@@ -221,15 +221,13 @@ def _execute(
     if workers == 1:  # here and now: cheaper than a pool of one
         for piece in pieces:
             done += work(*piece)
-            if progress is not None:
-                progress(done, total)
+            tell(progress, done, total)
         return
     counted = [done]
 
     def finished(sizes: list[int]) -> None:
         counted[0] += sum(sizes)
-        if progress is not None:
-            progress(counted[0], total)
+        tell(progress, counted[0], total)
 
     run_all(lambda piece: work(*piece), pieces, workers, cancel, finished)
 

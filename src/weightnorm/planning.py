@@ -82,8 +82,7 @@ def plan(problem: LeastSquares, accuracy: float) -> Plan:
     >>> result.distance <= 1e-3 * 3.0, plan.num_steps
     (True, 68)
     """
-    if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     target = _validate.real("accuracy", accuracy, minimum=1e-100)
     lam = problem.factorisation.singular_values**2
     gstar = float(np.linalg.norm(problem.target))
@@ -100,7 +99,7 @@ def _plan_orthogonal(problem: LeastSquares, gstar: float, curvature: float, accu
     low, high = 0.0, 0.499
     for _ in range(200):
         middle = 0.5 * (low + high)
-        fine = 6.25 * middle**4 + middle**2 / (1.0 - middle**2) <= accuracy**2
+        fine = 6.25 * middle**4 + middle**2 / (1.0 - middle**2) <= min(accuracy, 1.0) ** 2
         low, high = (middle, high) if fine else (low, middle)
     phases = two_phase_b(gstar, 0.1 * gstar, low, second_step=1.0)
     thaw = schedules.two_phase(0.0, 1.0 / curvature, phases.first)

@@ -44,6 +44,12 @@ def check_names(methods: Any) -> Mapping[str, Method]:
     return methods
 
 
+def tell(progress: Progress | None, done: int, total: int) -> None:
+    """Report progress to whoever asked for it."""
+    if progress is not None:
+        _validate.answer(f"progress({done}, {total})", progress, done, total)
+
+
 @quietly
 def compute_sensing_grid(
     problem: MatrixSensing,
@@ -63,7 +69,7 @@ def compute_sensing_grid(
     factors = _validate.numbers("directions", directions)
     W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps)
+    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
     compiled = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
     workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     names = [name for name in SENSING_FLOATS if name != "recovery_error" or problem.ground_truth is not None]
@@ -75,15 +81,13 @@ def compute_sensing_grid(
         runs = _runs(problem, chosen, states, tolerance, workers, compiled)
 
         def report(runs: SensingRuns | PlainRuns = runs, before: int = done) -> bool:
-            if progress is not None:
-                progress(before + int((~runs.alive).sum()), total)
+            tell(progress, before + int((~runs.alive).sum()), total)
             return False
 
         status = drive(runs, tolerance, max_steps, Watch(), cancelled=report)
         _write(out, batch, runs, problem, status)
         done += len(batch)
-    if progress is not None:
-        progress(total, total)
+    tell(progress, total, total)
     return out, g
 
 

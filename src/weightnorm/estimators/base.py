@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from .. import _validate
 
@@ -32,6 +34,14 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _data(self, *arrays: Any, **options: Any) -> Any:
+        """X, or X and y, checked by scikit-learn; its messages do not always say which of them they are about."""
+        try:
+            return validate_data(self, *arrays, accept_sparse=("csr", "csc"), dtype=np.float64, **options)
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{' or '.join(('X', 'y')[: len(arrays)])} is not as expected: {error}") from error
 
     def _options(self, methods: Sequence[str]) -> Options:
         return Options(

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate
 from ..problems import GeneralizedLinear
@@ -114,9 +114,12 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     def fit(self, X: Any, y: Any) -> WeightNormClassifier:
         """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least two classes."""
         method, ratio, tol, max_iter = self._options(METHODS)
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
+        X, y = self._data(X, y)
         require_squares(X)
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise ValueError(f"y has no class labels: {error}") from error
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two")
@@ -154,7 +157,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The logits: (n_samples,) for two classes, (n_samples, n_classes) for more."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64, reset=False)
+        X = self._data(X, reset=False)
         logits = np.asarray(X @ self.coef_.T + self.intercept_)
         return logits[:, 0] if self.classes_.size == 2 else logits
 

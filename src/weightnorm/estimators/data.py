@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from ..problems.factorisation import LARGEST
-from ..schedules import Schedule, as_schedule
+from ..schedules import as_schedule, constant
 
 Array = NDArray[np.float64]
 
@@ -123,18 +123,22 @@ def both_steps(eta: float, c: float, direction_step: Any, scale_step: Any) -> tu
         return direction_step, scale_step
     name, step = ("direction_step", direction_step) if scale_step is None else ("scale_step", scale_step)
     given = as_schedule(name, step)
-    if given != Schedule(phases=given.phases) or len(given.phases) != 1:
+    if given.function is not None or given != constant(given.phases[0]):
         raise ValueError(f"{name} changes with time or scale, so the other step must be given too; only a number implies it")
     value = given.phases[0]
     return (value, c * value) if scale_step is None else (value / c, value)
 
 
-def in_units(step: Any, unit: float, power: int) -> Any:
+def in_units(name: str, step: Any, unit: float, power: int) -> Any:
     """A step given for weights, in place of weights/unit: the step of w, which goes with g², has power 2, that of g 0."""
     if step is None:
         return None
-    schedule = as_schedule("the step", step)
-    factor = unit ** (power + (-2.0 if schedule.per_curvature else schedule.scale_power))
+    schedule = as_schedule(name, step)
+    with np.errstate(over="ignore", under="ignore"):
+        factor = float(np.float64(unit) ** (power + (-2.0 if schedule.per_curvature else schedule.scale_power)))
+        largest = factor * max(schedule.phases, default=0.0)
+    if factor == 0.0 or not np.isfinite(factor) or not np.isfinite(largest):
+        raise ValueError(f"{name} cannot be given in units of y, whose largest entry is {unit:.3g}; rescale y")
     function = schedule.function
     if function is None:
         return replace(schedule, phases=tuple(factor * value for value in schedule.phases))
