@@ -58,6 +58,8 @@ def parameters(text: str) -> frozenset[str]:
                 found.add(target.__name__)
             if callable(target):
                 found |= set(inspect.signature(target).parameters)
+    if "wn.schedules" in text:
+        found.add("t")
     for estimator in (wn.WeightNormRegressor, wn.WeightNormClassifier):
         if estimator.__name__ in text:
             found |= {"X", "y", "random_state"}

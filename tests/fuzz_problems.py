@@ -149,5 +149,5 @@ def options(v: Values, **choices) -> str:
     """Some of the keyword arguments, each with a value drawn by its function; rarely one that does not exist."""
     chosen = [f"{name}={draw()}" for name, draw in choices.items() if v.chance(0.35)]
     if v.chance(0.1 * v.hostility):
-        chosen.append(f"{v.pick(('max_iters', 'tol', 'x', 'lr'))}=1")
+        chosen.append(f"{v.pick(('max_iters', 'x', 'lr'))}=1")
     return "".join(f", {text}" for text in chosen)

@@ -67,7 +67,6 @@ def theory_formula(v: Values) -> str:
 def theory_of_problem(v: Values) -> str:
     """A prediction for a problem and a start."""
     data = least_squares(v)
-    scale, w = start(v, data.d)
     problem = data.text
     if v.chance(0.2 * v.hostility):
         v.clean = False
@@ -75,6 +74,7 @@ def theory_of_problem(v: Values) -> str:
     name = v.pick((*OF_START, "flow_limit", "flow_limit", "finite_step_limit", "finite_step_limit", "sphere_ball",
                    "convergence_time", "flow_outcome", "flow_field", "gradients", "stationary_point", "loss_rate_bounds",
                    "plan", "plan"))  # fmt: skip
+    scale, w = start(v, data.d) if name not in ("sphere_ball", "plan") else (v.number("1.0", "5.0"), "None")
     ratio = v.number("1.0", "0.1", "10.0", "1e-3") if v.chance(0.7) else v.pick(("1e-12", "1e-7", "1e7", "1e-300"))
     if name in OF_START:
         last = f", {ratio}" if name.startswith("flow") else ""
@@ -91,4 +91,4 @@ def theory_of_problem(v: Values) -> str:
         "plan": v.number("1e-3", "0.1", "1e-8"),
     }[name]
     call = f"wn.theory.{name}({problem}, {arguments})"
-    return f"{call}.run({w})" if name == "plan" and v.clean and data.plain and v.chance(0.3) else call
+    return f"{call}.run({v.array(data.d)})" if name == "plan" and v.clean and data.plain and v.chance(0.3) else call

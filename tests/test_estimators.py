@@ -355,7 +355,7 @@ def test_hostile_data():
         ({"tol": -1.0}, r"tol must be at least 0"),
         ({"max_iter": 0}, r"max_iter must be at least 1"),
         ({"direction": [1.0, 2.0]}, r"direction must have shape \(30,\)"),
-        ({"coef_init": np.full(30, np.nan)}, r"coef_init must have shape \(30,\) and finite entries"),
+        ({"coef_init": np.full(30, np.nan)}, r"coef_init has 30 entries that are NaN or infinite"),
         ({"coef_init": np.ones(30), "direction": np.ones(30)}, r"either coef_init or direction, not both"),
         ({"direction": np.zeros(30)}, r"direction is zero"),
         ({"scale": 1e200}, r"scale must be at most 1e140"),

@@ -98,7 +98,10 @@ def integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: f
         def calm(at: Array) -> bool:
             return _at_rest(problem, float(at[0]), unit(at), c, CALM)
 
-        status, message = _advance(_field(problem, c, in_row_space), loss, calm, tolerance, end, times, states)
+        field = _field(problem, c, in_row_space)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # a failed step is a status, not a warning
+            status, message = _advance(field, loss, calm, tolerance, end, times, states)
     table = np.array(states)
     outside = 0.0 if in_row_space else np.exp(2.0 * table[:, -1])
     log_norm = 0.5 * np.log(np.sum(table[:, 1:-1] ** 2, axis=1) + outside)
@@ -124,14 +127,19 @@ def _advance(
     def counted(t: float, state: Array) -> Array:
         nonlocal evaluations
         evaluations += 1
-        return field[0](t, state)
+        slope = field[0](t, state)
+        if not np.isfinite(slope).all():
+            raise FloatingPointError
+        return slope
 
     for kind in (LSODA, Radau):
-        solver = kind(counted, times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
+        solver: Any = None
         while evaluations < MAX_EVALUATIONS:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a failed step is a status, not a warning
+            try:
+                solver = solver or kind(counted, times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
                 solver.step()
+            except FloatingPointError:  # the right-hand side overflows
+                break
             stalled = solver.status == "running" and float(solver.t) == times[-1]
             if solver.status == "failed" or stalled or not np.isfinite(solver.y).all():
                 break

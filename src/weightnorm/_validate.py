@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 
 def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool = False) -> float:
     """A finite number, at least (or, if strict, above) `minimum`."""
-    _refuse_masked(name, value)
+    refuse_masked(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -139,13 +139,14 @@ def number_or_vector(name: str, value: object) -> Vector:
     return array(name, np.atleast_1d(_as_array(name, value)), ndim=1)
 
 
-def _refuse_masked(name: str, value: object) -> None:
+def refuse_masked(name: str, value: object) -> None:
+    """Refuse a masked array: its mask would be lost."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be lost; fill or drop its masked entries first")
 
 
 def _as_array(name: str, value: object) -> NDArray[Any]:
-    _refuse_masked(name, value)
+    refuse_masked(name, value)
     try:
         result = np.asarray(value)
     except ValueError as error:
@@ -166,6 +167,8 @@ def require_finite(name: str, values: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return
+    if values.ndim == 0:
+        raise ValueError(f"{name} must be finite, got {values}")
     bad = ~np.isfinite(values)
     if count := int(np.count_nonzero(bad)):
         where = tuple(int(axis[0]) for axis in np.nonzero(bad))

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from . import _validate
 from ._pool import available_cores, run_all
 from ._validate import Matrix, Vector
-from .begin.check import check_method
 from .begin.linear import perp_direction
 from .loops.compiled import CompiledRuns, fresh_state
 from .loops.drive import divergence_limit, drive, quietly
@@ -24,7 +23,7 @@ from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 from .result import Status, empty_grid
 from .rowspace import ReducedProblem, RowSpace
 from .run import MAX_STEPS
-from .sensing_grid import SENSING_FLOATS, check_names, compute_sensing_grid, tell
+from .sensing_grid import SENSING_FLOATS, check_methods, compute_sensing_grid, tell
 
 if TYPE_CHECKING:
     import xarray
@@ -146,8 +145,7 @@ class Grid:
 
 
 def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> Grid:
-    for method in check_names(methods).values():
-        check_method(method, problem)
+    check_methods(methods, problem)
     g = _validate.number_or_vector("scales", scales)
     return Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
 

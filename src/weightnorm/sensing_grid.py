@@ -34,14 +34,18 @@ Place = tuple[int, int, int]
 Progress = Callable[[int, int], None]
 
 
-def check_names(methods: Any) -> Mapping[str, Method]:
-    """The methods of a sweep, under names that can label an axis."""
+def check_methods(methods: Any, problem: Any) -> None:
+    """Refuse what is no mapping of names, which label an axis, to methods that go with the problem."""
     if not isinstance(methods, Mapping) or not methods:
         raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
     for name in methods:
         if not isinstance(name, str):
             raise TypeError(f"methods must have names (str) as keys, got {type(name).__name__}: {name!r}")
-    return methods
+    for name, method in methods.items():
+        try:
+            check_method(method, problem)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"methods[{name!r}]: {error}") from None
 
 
 def tell(progress: Progress | None, done: int, total: int) -> None:
@@ -63,8 +67,7 @@ def compute_sensing_grid(
     progress: Progress | None,
 ) -> tuple[dict[str, NDArray[Any]], Vector]:
     """The arrays (method, start, scale) of a sweep, and the scales."""
-    for method in check_names(methods).values():
-        check_method(method, problem)
+    check_methods(methods, problem)
     g = _validate.number_or_vector("scales", scales)
     factors = _validate.numbers("directions", directions)
     W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from .. import _validate
@@ -28,6 +29,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
     ratio: float
     tol: float
     max_iter: int
+    random_state: Any
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
@@ -37,11 +39,20 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _data(self, *arrays: Any, **options: Any) -> Any:
         """X, or X and y, checked by scikit-learn; its messages do not always say which of them they are about."""
+        for name, value in zip(("X", "y"), arrays, strict=False):
+            _validate.refuse_masked(name, value)
         try:
-            return validate_data(self, *arrays, accept_sparse=("csr", "csc"), dtype=np.float64, **options)
+            with np.errstate(all="ignore"):
+                return validate_data(self, *arrays, accept_sparse=("csr", "csc"), dtype=np.float64, **options)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{' or '.join(('X', 'y')[: len(arrays)])} is not as expected: {error}") from error
+
+    def _generator(self) -> Any:
+        try:
+            return check_random_state(self.random_state)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"random_state must be a seed, a RandomState or None: {error}") from error
 
     def _options(self, methods: Sequence[str]) -> Options:
         return Options(

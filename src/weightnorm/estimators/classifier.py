@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +17,7 @@ from .. import _validate
 from ..problems import GeneralizedLinear
 from ..problems.logits import Logits
 from ..rowspace import RowSpace
+from ..schedules import as_schedule
 from .base import WeightNormEstimator
 from .data import Centred, centre, require_squares, start_direction
 from .training import Trained, train
@@ -114,10 +114,14 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     def fit(self, X: Any, y: Any) -> WeightNormClassifier:
         """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least two classes."""
         method, ratio, tol, max_iter = self._options(METHODS)
+        for name, step in (("direction_step", self.direction_step), ("scale_step", self.scale_step)):
+            if step is not None and as_schedule(name, step).per_curvature:
+                raise ValueError(f"{name} is a curvature step, and a classifier has no fixed largest curvature; use another")
         X, y = self._data(X, y)
         require_squares(X)
         try:
-            check_classification_targets(y)
+            with np.errstate(all="ignore"):  # labels may be numbers of any size
+                check_classification_targets(y)
         except ValueError as error:
             raise ValueError(f"y has no class labels: {error}") from error
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -176,7 +180,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
 
     def _start(self, num_features: int, num_columns: int, centred: Centred) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The scales (K,) and unit directions (n_features and the constant, K) of the start."""
-        generator = check_random_state(self.random_state)
+        generator = self._generator()
         shape = (num_features,) if num_columns == 1 else (num_columns, num_features)
         if self.coef_init is not None and self.direction is not None:
             raise ValueError("give either coef_init or direction, not both")

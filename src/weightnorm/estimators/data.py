@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from .. import _validate
 from ..problems.factorisation import LARGEST
 from ..schedules import as_schedule, constant
 
@@ -105,11 +106,11 @@ def start_direction(name: str, direction: Any, shape: tuple[int, ...], generator
     """The direction given, checked, or one at random; as an array of this shape."""
     if direction is None:
         return np.asarray(generator.standard_normal(shape))
-    value = np.asarray(direction, dtype=np.float64)
+    value = _validate.numbers(name, direction)
     if len(shape) == 1 and value.shape == (1, *shape):  # a classifier's own coef_
         value = value[0]
-    if value.shape != shape or not np.isfinite(value).all():
-        raise ValueError(f"{name} must have shape {shape} and finite entries, got shape {value.shape}")
+    if value.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got shape {value.shape}")
     if np.abs(value).max(initial=0.0) > LARGEST:
         raise ValueError(f"{name} has a largest entry of {np.abs(value).max():.3g}, whose square overflows; rescale it")
     return value

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate
@@ -153,7 +152,7 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         return np.asarray(X @ self.coef_ + self.intercept_)
 
     def _start(self, num_features: int) -> tuple[float, NDArray[np.float64]]:
-        generator = check_random_state(self.random_state)
+        generator = self._generator()
         if self.coef_init is None:
             direction = start_direction("direction", self.direction, (num_features,), generator)
             return _validate.squarable("scale", self.scale), direction

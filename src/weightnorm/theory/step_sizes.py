@@ -61,9 +61,9 @@ def _eigenvalues(eigenvalues: Any) -> Vector:
 
 def _whole(number: float) -> int:
     """Rounded up, and not below zero; an integer within rounding is itself."""
-    if math.isnan(number):
-        raise ZeroDivisionError  # no such number of steps: `formula` says so
-    return max(0, int(np.ceil(number - 1e-12 * max(1.0, abs(number)))))
+    if not number < math.inf:
+        raise OverflowError  # no such number of steps: `formula` says so
+    return max(0, int(np.ceil(number - 1e-12 * max(1.0, abs(number))))) if number > 0.0 else 0
 
 
 @formula
