@@ -90,7 +90,7 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
         try:
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             scope["result"] = eval(text, scope)
-            problem = judge_value(scope["result"])
+            problem = judge_value(scope["result"], text)
             signal.setitimer(signal.ITIMER_PROF, 0)
         except OverTime:
             problem = f"over {SECONDS:g} s of processor time"

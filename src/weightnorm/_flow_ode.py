@@ -122,12 +122,13 @@ def _advance(
     """Append steps by LSODA and, should it fail, by Radau from where it stopped."""
     from scipy.integrate import LSODA, Radau
 
-    mark, marked_at, evaluations = states[0], 0.0, 0
+    mark, marked_at, evaluations, inside = states[0], 0.0, 0, False
 
     def counted(t: float, state: Array) -> Array:
-        nonlocal evaluations
-        evaluations += 1
+        nonlocal evaluations, inside
+        evaluations, inside = evaluations + 1, True
         slope = field[0](t, state)
+        inside = False
         if not np.isfinite(slope).all():
             raise FloatingPointError
         return slope
@@ -138,7 +139,9 @@ def _advance(
             try:
                 solver = solver or kind(counted, times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
                 solver.step()
-            except FloatingPointError:  # the right-hand side overflows
+            except (FloatingPointError, ValueError):  # the right-hand side or its Jacobian overflows
+                if inside:  # no: it is an error in the user's own loss
+                    raise
                 break
             stalled = solver.status == "running" and float(solver.t) == times[-1]
             if solver.status == "failed" or stalled or not np.isfinite(solver.y).all():

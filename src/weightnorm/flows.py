@@ -114,6 +114,9 @@ def flow(
     start, frame = space.start(unit)
     with np.errstate(divide="ignore"):
         state = np.concatenate([[g], start[:-1], [np.log(start[-1])]])
+    loss = float(space.reduced.value_and_gradient(g * start[None])[0][0])
+    if not np.isfinite(loss):
+        raise ValueError(f"scale = {g:g} starts at a loss of {loss:g}; start from a smaller one, or rescale the problem")
     pieces, begun, status, message = [], 0.0, Status.MAX_STEPS, ""
     for c in ratios:
         times, states, status, message = integrate(space.reduced, state, c, tolerance, end)

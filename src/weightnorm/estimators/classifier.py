@@ -19,7 +19,7 @@ from ..problems.logits import Logits
 from ..rowspace import RowSpace
 from ..schedules import as_schedule
 from .base import WeightNormEstimator
-from .data import Centred, centre, require_squares, start_direction
+from .data import Centred, centre, predictions, require_squares, start_direction
 from .training import Trained, train
 
 METHODS = ("rpgd", "wn", "gd")
@@ -162,7 +162,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         """The logits: (n_samples,) for two classes, (n_samples, n_classes) for more."""
         check_is_fitted(self)
         X = self._data(X, reset=False)
-        logits = np.asarray(X @ self.coef_.T + self.intercept_)
+        logits = predictions(X, self.coef_.T, self.intercept_)
         return logits[:, 0] if self.classes_.size == 2 else logits
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

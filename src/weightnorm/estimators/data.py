@@ -102,6 +102,15 @@ def _centred_sparse(X: Any, fit_intercept: bool, constant: float) -> Any:
     )
 
 
+def predictions(X: Any, coef: Array, intercept: Any) -> Array:
+    """X coef + intercept, refused where it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.asarray(X @ coef + intercept)
+    if not np.isfinite(values).all():
+        raise ValueError("X has entries so large that the predictions overflow; rescale it")
+    return values
+
+
 def start_direction(name: str, direction: Any, shape: tuple[int, ...], generator: Any) -> Array:
     """The direction given, checked, or one at random; as an array of this shape."""
     if direction is None:

@@ -20,7 +20,7 @@ from ..problems.factorisation import LARGEST
 from ..run import run
 from ..theory import flow_limit
 from .base import WeightNormEstimator
-from .data import both_steps, centre, in_units, require_squares, start_direction
+from .data import both_steps, centre, in_units, predictions, require_squares, start_direction
 
 METHODS = ("limit", "rpgd", "wn", "gd")
 
@@ -149,7 +149,7 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         """The fitted values at samples X."""
         check_is_fitted(self)
         X = self._data(X, reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
+        return predictions(X, self.coef_, self.intercept_)
 
     def _start(self, num_features: int) -> tuple[float, NDArray[np.float64]]:
         generator = self._generator()

@@ -37,7 +37,7 @@ def integrate_until(
                 try:
                     solver = solver or kind(counted, time, state, np.inf, rtol=1e-10, atol=1e-13)
                     solver.step()
-                except FloatingPointError:  # the field overflows
+                except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
                     break
                 if solver.status == "failed" or float(solver.t) == time or not np.isfinite(solver.y).all():
                     break
