@@ -111,10 +111,10 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
         problem = f"text on the terminal: {written.strip()[:200]!r}"
     if problem is None and any(fingerprint(value) != before[name] for name, value in inputs.items()):
         problem = "an input was changed"
-    compared = problem is None and kind == "value" and drawn.twin is not None
-    if compared and not eval(drawn.twin, scope):
+    agrees = eval(drawn.twin, scope) if problem is None and kind == "value" and drawn.twin else None
+    if agrees is False:
         problem = f"disagrees with plain NumPy: {drawn.twin}"
-    return Outcome(index, kind if problem is None else "FAILED", seconds, problem or "", shown, compared)
+    return Outcome(index, kind if problem is None else "FAILED", seconds, problem or "", shown, agrees is not None)
 
 
 def _place(error: BaseException) -> str:

@@ -144,7 +144,7 @@ def _advance(
                     raise
                 break
             stalled = solver.status == "running" and float(solver.t) == times[-1]
-            if solver.status == "failed" or stalled or not np.isfinite(solver.y).all():
+            if solver.status == "failed" or stalled or not np.isfinite([solver.t, *solver.y]).all():
                 break
             here, now = solver.y.copy(), float(solver.t)
             if loss(here) <= tolerance:

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from .. import _validate
+from ..schedules import as_schedule
 
 
 class Options(NamedTuple):
@@ -55,6 +56,9 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"random_state must be a seed, a RandomState or None: {error}") from error
 
     def _options(self, methods: Sequence[str]) -> Options:
+        for name in ("direction_step", "scale_step"):
+            if getattr(self, name) is not None:
+                as_schedule(name, getattr(self, name))
         return Options(
             _validate.choice("method", self.method, methods),
             _validate.real("ratio", self.ratio, minimum=0.0, strict=True),
