@@ -14,6 +14,7 @@ from fuzz_problems import (
     start,
 )
 from fuzz_theory import theory_formula, theory_of_problem
+from fuzz_twins import flow_twin, run_twin, sensing_twin, sweep_twin
 from fuzz_values import Values
 
 
@@ -21,27 +22,9 @@ def _run_options(v: Values, steps: str = "20") -> str:
     return f", max_steps={v.whole('0', '1', steps, '60')}" + options(
         v,
         tolerance=lambda: v.number("1e-5", "0", "1e-12", "1.0"),
-        record=lambda: v.whole("1", "3", "100"),
+        record=lambda: v.whole("1", "3", "100", huge=True),
         coordinates=lambda: v.word("reduced", "full"),
     )
-
-
-def run_twin(v: Values) -> str:
-    """A plain run, compared with its twin in NumPy."""
-    v.hostility = 0.0
-    data, kind = least_squares(v, dense=True), v.pick(("gd", "wn", "rpgd"))
-    eta, gamma, norm = v.pick(("0.1", "0.05", "0.3")), v.pick(("0.1", "0.02")), v.pick(("1.0", "2.0"))
-    scale, w = v.pick(("1.0", "0.3", "-0.7")), v.bind(f"normal({int(v.rng.integers(999))}, {data.d})")
-    rule = {
-        "gd": f"wn.GradientDescent({eta})",
-        "wn": f"wn.WeightNorm({eta}, {gamma}, initial_norm={norm})",
-        "rpgd": f"wn.RPGD({eta}, {gamma})",
-    }[kind]
-    if data.plain:
-        norm = norm if kind == "wn" else "1.0"
-        v.twin = f"same_run(result, {kind!r}, {data.A}, {data.y}, {scale}, {w}, {eta}, {gamma}, {norm})"
-    where = v.pick(("", ", coordinates='full'"))
-    return f"wn.run({rule}, {data.text}, {scale}, {w}, tolerance=1e-9, max_steps=40{where})"
 
 
 def run_linear(v: Values) -> str:
@@ -240,7 +223,7 @@ def estimator(v: Values) -> str:
 
 
 CALLS = {
-    run_twin: 14, run_linear: 16, run_sensing: 7, run_on: 5, run_to_the_end: 1, sweep: 9, flow: 5, gradient_flow: 3,
+    run_twin: 10, sweep_twin: 4, sensing_twin: 3, flow_twin: 3, run_linear: 16, run_sensing: 7, run_on: 5, run_to_the_end: 1, sweep: 9, flow: 5, gradient_flow: 3,
     search_step: 3, theory_of_problem: 16, theory_formula: 20, schedules: 7, datasets: 5, linear_methods: 9,
     sensing_methods: 4, methods_alone: 4, estimator: 10,
 }  # fmt: skip

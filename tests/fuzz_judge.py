@@ -8,9 +8,8 @@ import re
 from functools import cache
 
 import numpy as np
-import reference
 import scipy.sparse
-from fuzz_values import NAMES, UserError
+from fuzz_values import UserError
 from sklearn.exceptions import NotFittedError
 
 import weightnorm as wn
@@ -150,24 +149,3 @@ def fingerprint(value: object) -> object:
     if scipy.sparse.issparse(value):
         return tuple(fingerprint(part) for part in (value.data, value.tocoo().coords))
     return repr(value) if isinstance(value, list | tuple | dict) else None
-
-
-def same_run(result, kind, A, y, scale, w, eta, gamma, initial_norm=1.0):
-    """A run against its plain twin; None where the steps are too large for rounding to stay small."""
-    twin = reference.reference_run(
-        kind, A, y, scale, w, lambda t, g, n: (eta, gamma), max_steps=result.num_steps, initial_norm=initial_norm
-    )
-    largest = max(1.0, scale**2, twin["scale"] ** 2) * float(np.linalg.norm(A, 2)) ** 2
-    if not max(eta, gamma) * largest < 1.0:
-        return None
-    size = 1.0 + np.abs(twin["weights"]).max()
-    return bool(np.abs(result.weights - twin["weights"]).max() <= 1e-8 * size)
-
-
-def same(a, b, tolerance=1e-8):
-    """Whether two arrays agree, relative to the larger of 1 and their size."""
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return a.shape == b.shape and bool((np.abs(a - b) <= tolerance * (1.0 + np.abs(b).max(initial=0.0))).all())
-
-
-NAMES.update(same_run=same_run, same=same)

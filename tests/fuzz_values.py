@@ -78,13 +78,13 @@ EXTREME = (
     "nan", "inf", "-inf", "0", "0.0", "-0.0", "-1.0", "-1", "1e6", "1e-6", "-1e6", "1e150", "1e-150",
     "1e300", "-1e300", "1e-300", "5e-324", "2e-308", "1.7976931348623157e308", "10**400", "-(2**63)",
 )  # fmt: skip
-SIZES = ("0", "-1", "1", "2**62", "10**400", "1.5", "2.0", "nan", "10**18")
+SIZES = ("0", "-1", "1", "2**62", "10**400", "1.5", "2.0", "nan", "10**18", "np.uint64(2**63)")
 OTHER_KINDS = (
     "True", "None", "'1'", "1j", "b'1'", "object()", "{}", "[]", "[0.5]", "np.longdouble('0.5')",
     "np.float16(0.5)", "np.float32(0.1)", "np.array(0.5)", "np.array([0.5])", "np.array([])",
     "np.array(0.5, dtype=object)", "np.array(None)", "np.array('x')", "np.array(1 + 0j)",
     "np.longdouble('1e4000')", "np.array(np.longdouble('0.5'))", "Fraction(1, 3)", "Decimal('0.5')",
-    "np.bool_(True)", "np.int8(1)", "np.uint64(2**63)", "np.datetime64('2020')", "np.ma.masked",
+    "np.bool_(True)", "np.int8(1)", "np.datetime64('2020')", "np.ma.masked",
     "np.ma.array(0.5, mask=True)", "np.array([1.0, 2.0])", "(1.0,)", "np.str_('1')", "lambda: 1.0",
 )  # fmt: skip
 BAD_ARRAYS = (

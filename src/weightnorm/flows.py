@@ -147,7 +147,9 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     reduced = space.diagonal
     x = np.empty((t.size, start.size))
     x[:, -1] = g * start[-1]
-    x[:, :-1] = reduced.target + np.exp(-np.outer(t, reduced.curvatures)) * (g * start[:-1] - reduced.target)
+    with np.errstate(over="ignore", under="ignore"):  # e^−∞ is 0
+        decay = np.exp(-np.outer(t, reduced.curvatures))
+    x[:, :-1] = reduced.target + decay * (g * start[:-1] - reduced.target)
     missing = np.full(t.size, np.nan)
     norm, perp = np.linalg.norm(x, axis=1), np.abs(x[:, -1])
     loss = reduced.value_and_gradient(x)[0]
