@@ -1,10 +1,10 @@
-"""Random public calls, sensible and hostile: each must give a sound value or a refusal that names a parameter.
+"""Random public calls: each must give a sound value or a refusal that names a parameter.
 
     python tests/fuzz.py --calls 20000            # `make fuzz`; the seed is printed
     python tests/fuzz.py --seed 7 --index 123     # one call again, with its traceback
 
-A failure is any other exception, a warning, text on the terminal, a changed input, a value with NaN in what is promised to
-be finite, a disagreement with plain NumPy, or more than five seconds of processor time.
+A failure is any other exception, a warning, text on the terminal, a changed input, NaN in what is
+promised to be finite, a disagreement with plain NumPy, or more than five seconds of processor time.
 """
 
 from __future__ import annotations
@@ -115,7 +115,14 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
     agrees = eval(drawn.twin, scope) if problem is None and kind == "value" and drawn.twin else None
     if agrees is False:
         problem = f"disagrees with plain NumPy: {drawn.twin}"
-    return Outcome(index, kind if problem is None else "FAILED", seconds, problem or "", shown, agrees is not None)
+    return Outcome(
+        index,
+        kind if problem is None else "FAILED",
+        seconds,
+        problem or "",
+        shown,
+        agrees is not None,
+    )
 
 
 def _place(error: BaseException) -> str:
@@ -136,7 +143,7 @@ def _work(pipe, seed: int, indices: range) -> None:
 
 
 def run_calls(seed: int, count: int, processes: int, show=print) -> list[Outcome]:
-    """Make `count` calls on several processes; a process that dies or hangs is a failure, and another takes over."""
+    """Make `count` calls on several processes; one that dies or hangs is a failure, and replaced."""
     context = get_context("spawn")
     outcomes: list[Outcome] = []
     active: dict = {}
@@ -162,7 +169,14 @@ def run_calls(seed: int, count: int, processes: int, show=print) -> list[Outcome
                 process, indices, current, _ = active.pop(pipe)
                 process.join()
                 if process.exitcode:
-                    outcomes.append(Outcome(current, "FAILED", 0.0, f"the process died: exit code {process.exitcode}"))
+                    outcomes.append(
+                        Outcome(
+                            current,
+                            "FAILED",
+                            0.0,
+                            f"the process died: exit code {process.exitcode}",
+                        )
+                    )
                     launch(indices[indices.index(current) + 1 :])
                 continue
             if isinstance(message, int):
@@ -198,8 +212,9 @@ def main() -> int:
     outcomes = run_calls(seed, arguments.calls, arguments.processes, show)
     kinds = Counter(outcome.kind for outcome in outcomes)
     show(
-        f"{len(outcomes)} calls in {time.monotonic() - started:.0f} s: {kinds['value']} gave values, {kinds['refused']} were "
-        f"refused, {kinds['FAILED']} failed; {sum(o.compared for o in outcomes)} compared with plain NumPy; the slowest took "
+        f"{len(outcomes)} calls in {time.monotonic() - started:.0f} s: {kinds['value']} gave values, "
+        f"{kinds['refused']} were refused, {kinds['FAILED']} failed; "
+        f"{sum(o.compared for o in outcomes)} compared with plain NumPy; the slowest took "
         f"{max(o.seconds for o in outcomes):.1f} s; seed {seed}"
     )
     return int(kinds["FAILED"] > 0 or len(outcomes) < arguments.calls)

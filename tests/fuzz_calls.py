@@ -1,14 +1,21 @@
-"""Random public calls: one function per kind of call, each giving the source of the call."""
+"""Random runs, sweeps, flows and searches as source, and the draw of a call of any kind."""
 
 from __future__ import annotations
 
 import numpy as np
+from fuzz_objects import (
+    datasets,
+    estimator,
+    linear_methods,
+    methods_alone,
+    schedules,
+    sensing_methods,
+)
 from fuzz_problems import (
     generalized,
     least_squares,
     method,
     options,
-    schedule,
     sensing,
     sensing_start,
     start,
@@ -69,19 +76,32 @@ def sweep(v: Values) -> str:
     labels = [repr(name) for name in ("gd", "b", "a b", "")[: int(v.rng.integers(1, 4))]]
     if v.bad():
         labels = v.pick((
-            ["('a', 'b')"], ["('a', 'b')", "'c'"], ["1", "2"], ["None"], ["1", "'a'"], ["nan"], ["frozenset()"],
-            ["b'a'"], ["True"], ["np.str_('a')"], ["(1, 2)", "(3,)"], ["'a'", "('a',)"], ["object()"],
+            ["('a', 'b')"], ["('a', 'b')", "'c'"], ["1", "2"], ["None"], ["1", "'a'"], ["nan"],
+            ["frozenset()"], ["b'a'"], ["True"], ["np.str_('a')"], ["(1, 2)", "(3,)"],
+            ["'a'", "('a',)"], ["object()"],
         ))  # fmt: skip
     pairs = [(label, method(v, matrix)) for label in labels]
     if v.bad():
-        methods = v.pick(("{}", "None", "[wn.RPGD(0.1, 0.1)]", "Pairs(([1, 2], wn.RPGD(0.1, 0.1)))", "wn.RPGD(0.1, 0.1)"))
+        methods = v.pick(
+            (
+                "{}",
+                "None",
+                "[wn.RPGD(0.1, 0.1)]",
+                "Pairs(([1, 2], wn.RPGD(0.1, 0.1)))",
+                "wn.RPGD(0.1, 0.1)",
+            )
+        )
     else:
         methods = "{" + ", ".join(f"{label}: {rule}" for label, rule in pairs) + "}"
     n = int(v.rng.integers(1, 4))
     r = v.pick((1, data.d))
     directions = v.array(n, data.d, r) if matrix else v.array(n, data.d) if v.chance(0.8) else v.array(data.d)
     scales = v.array(v.pick((1, 2, 9))) if v.chance(0.5) else v.pick(("[0.5, 1.0]", "[0.0, 2.0]", "1.0", "[-1.0, 1e-3]"))
-    extra = options(v, threads=lambda: v.whole("1", "2"), progress=lambda: v.pick(("lambda done, total: None", "fail", "None")))
+    extra = options(
+        v,
+        threads=lambda: v.whole("1", "2"),
+        progress=lambda: v.pick(("lambda done, total: None", "fail", "None")),
+    )
     extra += options(v, tolerance=lambda: v.number("1e-5", "0"), coordinates=lambda: v.word("reduced", "full"))
     return f"wn.sweep({data.text}, {methods}, {scales}, {directions}, max_steps={v.whole('0', '5', '30')}{extra})"
 
@@ -107,16 +127,45 @@ def gradient_flow(v: Values) -> str:
     scale, w = start(v, data.d)
     times = v.bind("np.array([0.0, 1.0, 50.0])")
     if v.bad():
-        times = v.pick(("[1.0, 0.0]", "[-1.0]", "[nan]", "[]", "1.0", "None", "[1e300]", "[[1.0]]", "[inf]", "['a']"))
+        times = v.pick(
+            (
+                "[1.0, 0.0]",
+                "[-1.0]",
+                "[nan]",
+                "[]",
+                "1.0",
+                "None",
+                "[1e300]",
+                "[[1.0]]",
+                "[inf]",
+                "['a']",
+            )
+        )
     return f"wn.gradient_flow({data.text}, {scale}, {w}, {times})"
 
 
 def search_step(v: Values) -> str:
     data = sensing(v)
     scale, W = sensing_start(v, data.d)
-    rule = v.pick(("lambda c: wn.RPGD(c, c)", "lambda c: wn.RPGD(c, c, blocks='columns')", "wn.GradientDescent"))
+    rule = v.pick(
+        (
+            "lambda c: wn.RPGD(c, c)",
+            "lambda c: wn.RPGD(c, c, blocks='columns')",
+            "wn.GradientDescent",
+        )
+    )
     if v.bad():
-        rule = v.pick(("fail", "None", "lambda c: None", "lambda c: 0.1", "wn.RPGD", "lambda c: wn.RPGD(-c, c)", "lambda: 1"))
+        rule = v.pick(
+            (
+                "fail",
+                "None",
+                "lambda c: None",
+                "lambda c: 0.1",
+                "wn.RPGD",
+                "lambda c: wn.RPGD(-c, c)",
+                "lambda: 1",
+            )
+        )
     extra = options(
         v,
         largest=lambda: v.number("0.5", "0.1"),
@@ -128,103 +177,10 @@ def search_step(v: Values) -> str:
     return f"wn.search_step({data.text}, {rule}, {scale}, {W}, max_steps={v.whole('20', '500', '1000')}{extra})"
 
 
-def schedules(v: Values) -> str:
-    text = schedule(v)
-    if not text.startswith("wn.schedules"):
-        text = f"wn.schedules.scaled({text}, {v.number('1')}, {v.number('1', '2')})"
-    at = v.pick(("3", "[0, 5, 10]", "np.arange(8)", "0", "[]"))
-    if v.bad():
-        at = v.pick(("-1", "nan", "[nan]", "1.5", "'a'", "None", "2**70", "[[0, 1]]", "inf", "1j", "[10**400]", "True"))
-    return f"{text}({at})"
-
-
-def datasets(v: Values) -> str:
-    seed = lambda: v.whole("0", "1", "2**70")  # noqa: E731
-    kind = v.pick(("make_regression", "random_direction", "make_sensing", "sensing_start"))
-    if kind == "make_regression":
-        extra = options(
-            v,
-            condition_number=lambda: v.number("1.0", "10.0", "1e6"),
-            scale=lambda: v.number("3.0", "0.0", "1.0"),
-            seed=seed,
-        )
-        size = f"{v.whole('3', '1', huge=True)}, {v.whole('8', '1', huge=True)}"
-        return f"wn.datasets.make_regression({size}{extra}).min_norm_solution()"
-    if kind == "random_direction":
-        return f"wn.datasets.random_direction({v.whole('5', '1', huge=True)}, {seed()})"
-    if kind == "make_sensing":
-        size = f"{v.whole('3', huge=True)}, {v.whole('1', '3', huge=True)}, {v.whole('5', huge=True)}"
-        return f"wn.datasets.make_sensing({size}, {seed()}).y"
-    extra = options(v, alpha=lambda: v.number("1.0", "0.1"), seed=seed, per_column=lambda: v.pick(("True", "False", "None")))
-    return f"wn.datasets.sensing_start({v.whole('3', '1', huge=True)}{extra})"
-
-
-def linear_methods(v: Values) -> str:
-    """value, gradient and the rest of a linear problem."""
-    data = least_squares(v) if v.chance(0.7) else generalized(v)
-    what = v.pick(("value", "gradient", "min_norm_solution()", "min_norm_solution(iterative=True)", "floor", "curvature"))
-    if "Generalized" in data.text and ("solution" in what or what in ("floor", "curvature")):
-        what = "value"
-    if what not in ("value", "gradient"):
-        if what == "min_norm_solution()" and data.plain:
-            v.twin = f"same(result, np.linalg.pinv({data.A}) @ {data.y}, 1e-6)"
-        return f"{data.text}.{what}"
-    x = v.array(data.d) if v.chance(0.6) else v.array(2, data.d)
-    if data.plain and v.clean and "Least" in data.text:
-        residual = f"({x} @ {data.A}.T - {data.y})"
-        v.twin = f"same(result, 0.5 * ({residual}**2).sum(-1))" if what == "value" else f"same(result, {residual} @ {data.A})"
-    return f"{data.text}.{what}({x})"
-
-
-def sensing_methods(v: Values) -> str:
-    data = sensing(v)
-    what = v.pick(("measure", "value", "gradient", "recovery_error", "min_nuclear_norm"))
-    if what == "min_nuclear_norm":
-        return f"{data.text}.min_nuclear_norm({v.word('psd', 'symmetric', 'all')})"
-    X = v.array(data.d, data.d) if v.chance(0.6) else v.array(2, data.d, data.d)
-    return f"{data.text}.{what}({X})"
-
-
-def methods_alone(v: Values) -> str:
-    text = method(v, columns=True)
-    return f"repr({text}.schedules)" if text.startswith("wn.") and "(" in text else "wn.RPGD(None, None)"
-
-
-def estimator(v: Values) -> str:
-    classify = v.chance(0.4)
-    m, d = v.pick(((6, 3), (4, 8), (5, 5), (1, 3), (2, 1)))
-    X = v.array(m, d, scale=v.pick(("1.0", "1.0", "1e3", "1e-3")))
-    if v.clean and v.chance(0.25):
-        X = v.bind(v.pick(("sparse.csr_array({0})", "sparse.csc_array({0})", "0 * {0}", "{0}[:, :1] * {0}[:1]")).format(X))
-    y = v.array(m, scale=v.pick(("1.0", "1.0", "1e6", "1e-6", "1e200", "1e-200", "1e-310", "1e307")))
-    if classify and v.clean:
-        y = v.bind(
-            v.pick(("({0} > 0) * 1", "np.where({0} > 0, 'a', 'b')", "np.rint({0})", "np.arange(len({0})) % 3")).format(y)
-        )
-    kinds = ("rpgd", "wn", "gd") if classify else ("limit", "rpgd", "wn", "gd")
-    extra = options(
-        v,
-        scale=lambda: v.number("0.0", "1.0", "-1.0"),
-        direction=lambda: v.array(d),
-        coef_init=lambda: v.array(d) if v.chance(0.7) else "None",
-        ratio=lambda: v.number("0.1", "1.0"),
-        direction_step=lambda: schedule(v),
-        scale_step=lambda: schedule(v),
-        fit_intercept=lambda: v.pick(("True", "False")),
-        tol=lambda: v.number("1e-4", "1e-2", "0"),
-        random_state=lambda: v.whole("0", "1"),
-    )
-    name = "WeightNormClassifier" if classify else "WeightNormRegressor"
-    model = f"wn.{name}({v.word(*kinds)}, max_iter={v.whole('20', '100')}{extra}).fit({X}, {y})"
-    if v.chance(0.5):
-        return model
-    what = v.pick(("predict", "predict_proba", "decision_function") if classify else ("predict",))
-    return f"{model}.{what}({v.array(2, d) if v.chance(0.5) else X})"
-
-
 CALLS = {
-    run_twin: 10, sweep_twin: 4, sensing_twin: 3, flow_twin: 3, run_linear: 16, run_sensing: 7, run_on: 5, run_to_the_end: 1, sweep: 9, flow: 5, gradient_flow: 3,
-    search_step: 3, theory_of_problem: 16, theory_formula: 20, schedules: 7, datasets: 5, linear_methods: 9,
+    run_twin: 10, sweep_twin: 4, sensing_twin: 3, flow_twin: 3, run_linear: 16, run_sensing: 7,
+    run_on: 5, run_to_the_end: 1, sweep: 9, flow: 5, gradient_flow: 3, search_step: 3,
+    theory_of_problem: 16, theory_formula: 20, schedules: 7, datasets: 5, linear_methods: 9,
     sensing_methods: 4, methods_alone: 4, estimator: 10,
 }  # fmt: skip
 

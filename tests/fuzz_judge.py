@@ -1,4 +1,4 @@
-"""What may come of a call: a sound value, or a refusal that names a parameter. Everything else is a failure."""
+"""What may come of a call: a sound value, or a refusal that names a parameter; nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from weightnorm.problems.nuclear_norm import MinimumNuclearNorm
 from weightnorm.step_search import StepSearch
 from weightnorm.theory import Limit, Statement
 
-ALLOWED_WARNINGS = ("ConvergenceWarning", "DataConversionWarning")  # scikit-learn asks for the second
+ALLOWED_WARNINGS = (
+    "ConvergenceWarning",
+    "DataConversionWarning",
+)  # scikit-learn asks for the second
 
 
 def judge_error(error: BaseException, text: str) -> str | None:
@@ -40,7 +43,13 @@ def judge_error(error: BaseException, text: str) -> str | None:
 def _names(name: str, message: str) -> bool:
     if len(name) > 1:
         return re.search(rf"\b{name}\b", message) is not None
-    return re.search(rf"(?<![\w'])({name})(\[\d+\])?( must| is| has| and| contains| should|\.|,|:| =|$)", message) is not None
+    return (
+        re.search(
+            rf"(?<![\w'])({name})(\[\d+\])?( must| is| has| and| contains| should|\.|,|:| =|$)",
+            message,
+        )
+        is not None
+    )
 
 
 @cache
@@ -66,7 +75,7 @@ def parameters(text: str) -> frozenset[str]:
 
 
 def judge_value(value: object, text: str) -> str | None:
-    """What is wrong with a value; None if all that is promised holds. Everything lazy is looked at."""
+    """What is wrong with a value, lazy parts included; None if all that is promised holds."""
     if "iterative=True" in text:
         return None  # NaN where LSQR runs out of iterations, as documented
     if isinstance(value, wn.Result):
@@ -85,7 +94,13 @@ def judge_value(value: object, text: str) -> str | None:
     if isinstance(value, Statement):
         return _judge_statement(value)
     if isinstance(value, wn.WeightNormRegressor | wn.WeightNormClassifier):
-        parts = (value.coef_, value.intercept_, value.scale_, value.perp_norm_, value.min_norm_distance_)
+        parts = (
+            value.coef_,
+            value.intercept_,
+            value.scale_,
+            value.perp_norm_,
+            value.min_norm_distance_,
+        )
         return None if all(np.isfinite(part).all() for part in parts) else f"not finite: {parts}"
     return None if _without_nan(value) else f"NaN in {value!r}"
 
@@ -94,7 +109,14 @@ def _judge_result(result) -> str | None:
     repr(result)
     if not result.message or result.num_steps < 0:
         return f"no message, or {result.num_steps} steps"
-    numbers = (result.weights, result.scale, result.norm, result.loss, result.direction, result.direction_norm)
+    numbers = (
+        result.weights,
+        result.scale,
+        result.norm,
+        result.loss,
+        result.direction,
+        result.direction_norm,
+    )
     if result.status != "diverged" and not all(np.isfinite(part).all() for part in numbers):
         return f"not finite although {result.status}: {result!r}"
     if result.history is not None and result.status != "diverged" and not np.isfinite(result.history.loss).all():
@@ -126,7 +148,13 @@ def _judge_statement(statement) -> str | None:
     if not statement.applies:
         return None
     if isinstance(statement, Limit) and "as printed" not in statement.paper:
-        parts = (statement.weights, statement.scale, statement.norm, statement.perp_norm, statement.distance)
+        parts = (
+            statement.weights,
+            statement.scale,
+            statement.norm,
+            statement.perp_norm,
+            statement.distance,
+        )
         return None if all(np.isfinite(part).all() for part in parts) else f"not finite: {statement!r}"
     fields = [getattr(statement, field.name) for field in dataclasses.fields(statement)]
     return None if all(_without_nan(field) for field in fields) else f"NaN in {statement!r}"
@@ -145,7 +173,11 @@ def _without_nan(value: object) -> bool:
 def fingerprint(value: object) -> object:
     """What an input looked like, to see afterwards that it has not changed."""
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype == object else value.tobytes()
+        return (
+            value.dtype.str,
+            value.shape,
+            repr(value.tolist()) if value.dtype == object else value.tobytes(),
+        )
     if scipy.sparse.issparse(value):
         return tuple(fingerprint(part) for part in (value.data, value.tocoo().coords))
     return repr(value) if isinstance(value, list | tuple | dict) else None

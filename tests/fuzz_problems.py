@@ -1,4 +1,4 @@
-"""Random problems, starts, methods and schedules, as source; `fuzz_calls.py` makes calls of them."""
+"""Random problems, starts, methods and schedules, as source."""
 
 from __future__ import annotations
 
@@ -66,10 +66,12 @@ def generalized(v: Values) -> Data:
     name = v.word(loss) if loss != "own" else "OwnLoss()"
     if v.bad():
         name = v.pick((
-            "OwnLoss(fail)", "OwnLoss(lambda z: z * nan)", "OwnLoss(lambda z: z[..., :1])", "OwnLoss(smoothness='x')",
-            "OwnLoss(lambda z: None)", "OwnLoss(derivative=lambda z: z.astype(np.longdouble))", "3", "None",
-            "OwnLoss(derivative=lambda z: z * 1e300)", "OwnLoss(smoothness=nan)", "OwnLoss(lambda z: z.astype(object))",
-            "OwnLoss(derivative=lambda z: z + 1j)", "OwnLoss(smoothness=0)",
+            "OwnLoss(fail)", "OwnLoss(lambda z: z * nan)", "OwnLoss(lambda z: z[..., :1])",
+            "OwnLoss(smoothness='x')", "OwnLoss(lambda z: None)",
+            "OwnLoss(derivative=lambda z: z.astype(np.longdouble))", "3", "None",
+            "OwnLoss(derivative=lambda z: z * 1e300)", "OwnLoss(smoothness=nan)",
+            "OwnLoss(lambda z: z.astype(object))", "OwnLoss(derivative=lambda z: z + 1j)",
+            "OwnLoss(smoothness=0)",
         ))  # fmt: skip
     return Data(f"wn.GeneralizedLinear({base.A}, {y}, {name})", base.A, y, base.m, base.d, False)
 
@@ -98,8 +100,29 @@ def schedule(v: Values) -> str:
     if kind < 0.70:
         values, switches = "[0.1, 0.0, 0.05]", "[2, 6]"
         if v.bad():
-            values = v.pick(("[0.1, nan]", "[]", "[0.1]", "['a', 1, 2]", "None", "0.1", "np.ones((3, 1))", "[1e300, 1, 1]"))
-            switches = v.pick(("[2, 6]", "[6, 2]", "[]", "[1.5, 3]", "None", "[10**400, 10**401]", "[2**63, 2**64]"))
+            values = v.pick(
+                (
+                    "[0.1, nan]",
+                    "[]",
+                    "[0.1]",
+                    "['a', 1, 2]",
+                    "None",
+                    "0.1",
+                    "np.ones((3, 1))",
+                    "[1e300, 1, 1]",
+                )
+            )
+            switches = v.pick(
+                (
+                    "[2, 6]",
+                    "[6, 2]",
+                    "[]",
+                    "[1.5, 3]",
+                    "None",
+                    "[10**400, 10**401]",
+                    "[2**63, 2**64]",
+                )
+            )
         return f"wn.schedules.piecewise({values}, {switches})"
     if kind < 0.82:
         return f"wn.schedules.curvature({v.number('0.5', '1.0')})"
@@ -109,13 +132,16 @@ def schedule(v: Values) -> str:
     if not v.bad():
         return v.pick(("lambda t: 0.1 / (1 + t)", "lambda t: 0.05", "lambda t: np.float32(0.1)"))
     return v.pick((
-        "fail", "lambda t: nan", "lambda t: inf", "lambda t: None", "lambda t: -1.0", "lambda t: np.longdouble('0.1')",
-        "lambda t: np.array([0.1])", "lambda t: np.array(0.1)", "lambda t: 1e300", "lambda: 0.1", "lambda t: '0.1'",
-        "lambda t: 0.1j", "lambda t: 10**400", "lambda t: 0.1 if t < 4 else fail()", "lambda t: 1 / t", "max", "int",
-        "lambda t: Fraction(1, 10)", "lambda t: np.array(0.1, dtype=object)", "lambda t: True", "str",
-        "wn.schedules.Schedule()", "wn.schedules.Schedule(phases=(np.longdouble('0.1'),))",
-        "wn.schedules.Schedule(phases=np.array([0.1], dtype=object))", "wn.schedules.Schedule(phases=(1, 2), switches=(nan,))",
-        "wn.schedules.Schedule(phases=('a',))", "wn.schedules.Schedule(phases=(0.1,), scale_power=nan)",
+        "fail", "lambda t: nan", "lambda t: inf", "lambda t: None", "lambda t: -1.0",
+        "lambda t: np.longdouble('0.1')", "lambda t: np.array([0.1])", "lambda t: np.array(0.1)",
+        "lambda t: 1e300", "lambda: 0.1", "lambda t: '0.1'", "lambda t: 0.1j", "lambda t: 10**400",
+        "lambda t: 0.1 if t < 4 else fail()", "lambda t: 1 / t", "max", "int",
+        "lambda t: Fraction(1, 10)", "lambda t: np.array(0.1, dtype=object)", "lambda t: True",
+        "str", "wn.schedules.Schedule()", "wn.schedules.Schedule(phases=(np.longdouble('0.1'),))",
+        "wn.schedules.Schedule(phases=np.array([0.1], dtype=object))",
+        "wn.schedules.Schedule(phases=(1, 2), switches=(nan,))",
+        "wn.schedules.Schedule(phases=('a',))",
+        "wn.schedules.Schedule(phases=(0.1,), scale_power=nan)",
     ))  # fmt: skip
 
 
@@ -124,7 +150,18 @@ def method(v: Values, columns: bool = False) -> str:
     kind = v.pick(("GradientDescent", "WeightNorm", "RPGD"))
     if v.chance(0.4 * v.hostility):
         v.clean = False
-        return v.pick(("None", "'rpgd'", "wn.RPGD", "3", "{}", "object()", "wn.RPGD(0.1)", "wn.RPGD(0.1, 0.1, bad=1)"))
+        return v.pick(
+            (
+                "None",
+                "'rpgd'",
+                "wn.RPGD",
+                "3",
+                "{}",
+                "object()",
+                "wn.RPGD(0.1)",
+                "wn.RPGD(0.1, 0.1, bad=1)",
+            )
+        )
     if kind == "GradientDescent":
         return f"wn.GradientDescent({schedule(v)})"
     extra = f", initial_norm={v.number('1.0', '2.0', '0.1')}" if kind == "WeightNorm" and v.chance(0.4) else ""
@@ -146,7 +183,7 @@ def sensing_start(v: Values, d: int, columns: bool = True) -> tuple[str, str]:
 
 
 def options(v: Values, **choices) -> str:
-    """Some of the keyword arguments, each with a value drawn by its function; rarely one that does not exist."""
+    """Some of the keyword arguments, each drawn by its function; rarely one that does not exist."""
     chosen = [f"{name}={draw()}" for name, draw in choices.items() if v.chance(0.35)]
     if v.chance(0.1 * v.hostility):
         chosen.append(f"{v.pick(('max_iters', 'x', 'lr'))}=1")

@@ -9,28 +9,34 @@ OF_START = ("flow_limit", "flow_limit_as_printed", "gd_limit", "fixed_scale_limi
 
 # A parameter's sensible values; the rest is drawn from the hostile ones.
 GOOD = {
-    "g": ("1.0", "2.0", "-1.0", "0.5"), "g_next": ("1.1", "0.9"), "g0": ("1.0", "0.5", "2.0"), "g_limit": ("3.1", "3.0"),
-    "gstar": ("3.0", "2.5"), "q0": ("0.7", "0.1", "1.0", "0.0"), "ratio": ("1.0", "0.1", "1e-3"), "v_norm": ("1.2", "2.0"),
-    "step": ("0.1", "0.5"), "norm": ("1.0", "2.0"), "norm_next": ("1.5",), "along": ("0.3", "-0.3"), "parallel": ("0.6", "0.0"),
-    "residual": ("1.0",), "a": ("3.0",), "b": ("2.9",), "perp": ("0.5", "1.0"), "next_parallel": ("0.8",), "time": ("1.0",),
-    "scale_bound": ("1.0",), "smallest": ("0.5",), "largest": ("1.0", "2.0"), "delta": ("1.0", "0.5"), "rho": ("0.5", "0.1"),
-    "accuracy": ("0.01", "0.1"), "second_step": ("0.5", "1.0"), "perp_norm": ("0.5",), "log_f0": ("1.0", "-2.0"), "s": ("0.5",),
-    "across": ("0.2",), "g_array": ("1.0",),
+    "g": ("1.0", "2.0", "-1.0", "0.5"), "g_next": ("1.1", "0.9"), "g0": ("1.0", "0.5", "2.0"),
+    "g_limit": ("3.1", "3.0"), "gstar": ("3.0", "2.5"), "q0": ("0.7", "0.1", "1.0", "0.0"),
+    "ratio": ("1.0", "0.1", "1e-3"), "v_norm": ("1.2", "2.0"), "step": ("0.1", "0.5"),
+    "norm": ("1.0", "2.0"), "norm_next": ("1.5",), "along": ("0.3", "-0.3"),
+    "parallel": ("0.6", "0.0"), "residual": ("1.0",), "a": ("3.0",), "b": ("2.9",),
+    "perp": ("0.5", "1.0"), "next_parallel": ("0.8",), "time": ("1.0",), "scale_bound": ("1.0",),
+    "smallest": ("0.5",), "largest": ("1.0", "2.0"), "delta": ("1.0", "0.5"), "rho": ("0.5", "0.1"),
+    "accuracy": ("0.01", "0.1"), "second_step": ("0.5", "1.0"), "perp_norm": ("0.5",),
+    "log_f0": ("1.0", "-2.0"), "s": ("0.5",), "across": ("0.2",), "g_array": ("1.0",),
 }  # fmt: skip
 
 FORMULAS = {
-    "limit_scale": "g0 gstar q0 ratio", "limit_square": "log_f0 gstar ratio", "perp_of_limit": "g0 g_limit q0 ratio",
-    "wn_beats_gd": "g0 gstar q0 ratio", "example_2d": "g0 ratio", "perp_factor": "g0 g ratio norm",
-    "invariant": "perp_norm g ratio", "flow_step_sizes": "step ratio", "loss_envelope": "time scale_bound ratio smallest",
-    "adaptive_lambda_rpgd": "g g_next v_norm step", "adaptive_lambda_wn": "g g_next norm norm_next along step",
-    "adaptive_lambda_sign": "g parallel gstar", "scale_step": "g v_norm residual step", "scale_gap": "a b g step",
-    "scale_increases": "g a step", "scale_norm_recursion": "a g parallel", "perp_contraction": "perp g gstar",
+    "limit_scale": "g0 gstar q0 ratio", "limit_square": "log_f0 gstar ratio",
+    "perp_of_limit": "g0 g_limit q0 ratio", "wn_beats_gd": "g0 gstar q0 ratio",
+    "example_2d": "g0 ratio", "perp_factor": "g0 g ratio norm", "invariant": "perp_norm g ratio",
+    "flow_step_sizes": "step ratio", "loss_envelope": "time scale_bound ratio smallest",
+    "adaptive_lambda_rpgd": "g g_next v_norm step",
+    "adaptive_lambda_wn": "g g_next norm norm_next along step",
+    "adaptive_lambda_sign": "g parallel gstar", "scale_step": "g v_norm residual step",
+    "scale_gap": "a b g step", "scale_increases": "g a step",
+    "scale_norm_recursion": "a g parallel", "perp_contraction": "perp g gstar",
     "loss_gap": "g_next g v_norm next_parallel", "escape": "g0 parallel gstar",
     "two_phase_a": "gstar g0 parallel accuracy rho second_step",
-    "two_phase_a_printed_second": "gstar g0 accuracy rho second_step", "two_phase_b": "gstar g0 accuracy second_step",
-    "two_phase_b_bounds": "g gstar accuracy step", "two_phase_a_order": "gstar g0 accuracy rho",
-    "two_phase_b_order": "gstar g0 accuracy", "two_phase_b_gain": "gstar g0",
-    "general_matrix": "gstar smallest largest delta", "general_matrix_steps": "q0 accuracy delta",
+    "two_phase_a_printed_second": "gstar g0 accuracy rho second_step",
+    "two_phase_b": "gstar g0 accuracy second_step", "two_phase_b_bounds": "g gstar accuracy step",
+    "two_phase_a_order": "gstar g0 accuracy rho", "two_phase_b_order": "gstar g0 accuracy",
+    "two_phase_b_gain": "gstar g0", "general_matrix": "gstar smallest largest delta",
+    "general_matrix_steps": "q0 accuracy delta",
 }  # fmt: skip
 VECTORISED = ("limit_scale", "limit_square", "perp_of_limit", "perp_factor", "invariant")
 

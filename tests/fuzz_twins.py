@@ -11,7 +11,7 @@ SHAPES = ((1, 3), (3, 7), (4, 4), (6, 3), (2, 9), (1, 1))
 
 
 def _problem(v: Values) -> tuple[str, str, int]:
-    """A matrix of norm about 1 and targets, as names, and the number of features; nothing hostile."""
+    """A matrix of norm about 1, targets, and the number of features; nothing hostile."""
     v.hostility = 0.0
     m, d = v.pick(SHAPES)
     A = v.bind(f"normal({int(v.rng.integers(1000))}, {m}, {d}) / {m**0.5 + d**0.5:.3f}")
@@ -22,14 +22,19 @@ def _problem(v: Values) -> tuple[str, str, int]:
 def _linear(v: Values, A: str, y: str) -> str:
     """The same problem in one of its forms."""
     return v.pick((
-        f"wn.LeastSquares({A}, {y})", f"wn.LeastSquares({A}, {y})", f"wn.LeastSquares(sparse.csr_array({A}), {y})",
-        f"wn.LeastSquares(operator({A}), {y})", f"wn.GeneralizedLinear({A}, {y}, 'squared')",
+        f"wn.LeastSquares({A}, {y})", f"wn.LeastSquares({A}, {y})",
+        f"wn.LeastSquares(sparse.csr_array({A}), {y})", f"wn.LeastSquares(operator({A}), {y})",
+        f"wn.GeneralizedLinear({A}, {y}, 'squared')",
     ))  # fmt: skip
 
 
 def _rule(v: Values) -> tuple[str, str]:
     """A method, and what the twin needs to know of it: kind, steps and the norm of w0."""
-    kind, eta, gamma = v.pick(("gd", "wn", "rpgd")), v.pick(("0.1", "0.05", "0.3")), v.pick(("0.1", "0.02"))
+    kind, eta, gamma = (
+        v.pick(("gd", "wn", "rpgd")),
+        v.pick(("0.1", "0.05", "0.3")),
+        v.pick(("0.1", "0.02")),
+    )
     norm = v.pick(("1.0", "2.0")) if kind == "wn" else "1.0"
     text = {
         "gd": f"wn.GradientDescent({eta})",

@@ -1,4 +1,4 @@
-"""Sensible and hostile values for random calls, as Python source, so that a call can be printed and replayed."""
+"""Sensible and hostile values, as Python source: so a call can be printed and replayed."""
 
 from __future__ import annotations
 
@@ -75,8 +75,9 @@ NAMES = {
 }  # fmt: skip
 
 EXTREME = (
-    "nan", "inf", "-inf", "0", "0.0", "-0.0", "-1.0", "-1", "1e6", "1e-6", "-1e6", "1e150", "1e-150",
-    "1e300", "-1e300", "1e-300", "5e-324", "2e-308", "1.7976931348623157e308", "10**400", "-(2**63)",
+    "nan", "inf", "-inf", "0", "0.0", "-0.0", "-1.0", "-1", "1e6", "1e-6", "-1e6", "1e150",
+    "1e-150", "1e300", "-1e300", "1e-300", "5e-324", "2e-308", "1.7976931348623157e308", "10**400",
+    "-(2**63)",
 )  # fmt: skip
 SIZES = ("0", "-1", "1", "2**62", "10**400", "1.5", "2.0", "nan", "10**18", "np.uint64(2**63)")
 OTHER_KINDS = (
@@ -88,19 +89,27 @@ OTHER_KINDS = (
     "np.ma.array(0.5, mask=True)", "np.array([1.0, 2.0])", "(1.0,)", "np.str_('1')", "lambda: 1.0",
 )  # fmt: skip
 BAD_ARRAYS = (
-    "with_entry({0}, nan)", "with_entry({0}, inf)", "{0} * nan", "{0} * 1e150", "{0} * 1e-150", "{0} * 1e300",
-    "{0} * 1e-300", "{0} * 5e-324", "{0} * 1e6", "{0} * 1e-6", "0 * {0}", "{0}.astype(np.longdouble)",
-    "{0}.astype(object)", "{0} + 1j", "{0}.astype(complex)", "np.ma.array({0}, mask={0} > 0)",
-    "np.ma.array({0}, mask={0} > 1e9)", "{0}.astype(str)", "{0}[:0]", "{0}[..., :0]", "{0}.ravel()[:1]",
-    "{0}[None]", "{0}[..., None]", "np.array(1.0)", "None", "'text'", "3.0", "[[1.0, 2.0], [3.0]]",
-    "{0} > 0", "{0}.astype('M8[s]')", "{0}.T", "np.repeat({0}, 2, axis=0)", "[None] * len({0})",
-    "[10**400] * len({0})", "{0}.astype([('a', float)])", "object()", "{{}}", "iter({0})", "set()",
+    "with_entry({0}, nan)", "with_entry({0}, inf)", "{0} * nan", "{0} * 1e150", "{0} * 1e-150",
+    "{0} * 1e300", "{0} * 1e-300", "{0} * 5e-324", "{0} * 1e6", "{0} * 1e-6", "0 * {0}",
+    "{0}.astype(np.longdouble)", "{0}.astype(object)", "{0} + 1j", "{0}.astype(complex)",
+    "np.ma.array({0}, mask={0} > 0)", "np.ma.array({0}, mask={0} > 1e9)", "{0}.astype(str)",
+    "{0}[:0]", "{0}[..., :0]", "{0}.ravel()[:1]", "{0}[None]", "{0}[..., None]", "np.array(1.0)",
+    "None", "'text'", "3.0", "[[1.0, 2.0], [3.0]]", "{0} > 0", "{0}.astype('M8[s]')", "{0}.T",
+    "np.repeat({0}, 2, axis=0)", "[None] * len({0})", "[10**400] * len({0})",
+    "{0}.astype([('a', float)])", "object()", "{{}}", "iter({0})", "set()",
 )  # fmt: skip
 HARMLESS_ARRAYS = (
     "{0}.tolist()", "{0}.astype(np.float32)", "{0}.astype(np.float16)", "frozen({0})",
-    "{0}.astype('>f8')", "np.asfortranarray({0})", "tuple({0}.tolist())", "np.rint(3 * {0}).astype(np.int8)",
+    "{0}.astype('>f8')", "np.asfortranarray({0})", "tuple({0}.tolist())",
+    "np.rint(3 * {0}).astype(np.int8)",
 )  # fmt: skip
-DEAD_GIVEAWAYS = ("nan)", "* nan", "+ 1j", "mask={0} > 0", "lambda r")  # never to be accepted as data
+DEAD_GIVEAWAYS = (
+    "nan)",
+    "* nan",
+    "+ 1j",
+    "mask={0} > 0",
+    "lambda r",
+)  # never to be accepted as data
 
 
 class Values:

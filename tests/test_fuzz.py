@@ -9,7 +9,11 @@ FUZZ = Path(__file__).with_name("fuzz.py")
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, str(FUZZ), *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(FUZZ), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 

@@ -258,7 +258,7 @@ def test_assumptions_are_checked_and_named():
         (lambda p, w: theory.wn_step(1.0, [0.0, 0.0], [1.0, 0.0], 0.1), "wn_step has no value at g = 1, step = 0.1"),
         (lambda p, w: theory.rpgd_step(1.0, [1.0], [1.0, 2.0], 0.1), "pull must have 1 entries, got 2"),
         (lambda p, w: theory.general_matrix_steps(1.0, 0.1, 0.0), "general_matrix_steps has no value at"),
-        (lambda p, w: theory.general_matrix_any(3.0, [1.0, -1.0]), "eigenvalues must be those of AAᵀ"),
+        (lambda p, w: theory.general_matrix_any(3.0, [1.0, -1.0]), "eigenvalues must not be negative"),
         (lambda p, w: theory.gradients(p, 1.0, w[:3]), "w must have 50 entries, got 3"),
         (lambda p, w: theory.sphere_ball(wn.LeastSquares(0 * p.A, p.y), 1.0), "y is zero, or wholly out of A's reach"),
         (lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0), "method must be one of 'rpgd', 'wn'"),

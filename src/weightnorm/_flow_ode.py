@@ -24,7 +24,7 @@ from .rowspace import ReducedModel, ReducedProblem
 Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
-MAX_EVALUATIONS = 50_000  # of the right-hand side: seconds; a flow that converges needs a few thousand
+MAX_EVALUATIONS = 50_000  # of the right-hand side; a flow that converges needs a few thousand
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
 CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
@@ -122,6 +122,7 @@ def _advance(
     """Append steps by LSODA and, should it fail, by Radau from where it stopped."""
     from scipy.integrate import LSODA, Radau
 
+    options = {"rtol": RELATIVE, "atol": ABSOLUTE, "jac": field[1]}
     mark, marked_at, evaluations, inside = states[0], 0.0, 0, False
 
     def counted(t: float, state: Array) -> Array:
@@ -137,9 +138,10 @@ def _advance(
         solver: Any = None
         while evaluations < MAX_EVALUATIONS:
             try:
-                solver = solver or kind(counted, times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
+                if solver is None:
+                    solver = kind(counted, times[-1], states[-1], end, **options)
                 solver.step()
-            except (FloatingPointError, ValueError):  # the right-hand side or its Jacobian overflows
+            except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
                 if inside:  # no: it is an error in the user's own loss
                     raise
                 break
@@ -166,7 +168,8 @@ def _advance(
     else:
         what = "the integration got no further than"
     where = f"{what} time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
-    return Status.MAX_STEPS, f"{where}; rescale the problem, or give a looser tolerance or a max_time"
+    advice = "rescale the problem, or give a looser tolerance or a max_time"
+    return Status.MAX_STEPS, f"{where}; {advice}"
 
 
 def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> tuple[float, Array]:

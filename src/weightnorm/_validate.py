@@ -64,7 +64,9 @@ def integer(name: str, value: object, *, minimum: int = 0, maximum: int | None =
 def _short(value: Integral) -> str:
     """A whole number in a message: all of it, unless it has more digits than anyone reads."""
     size = abs(int(value))
-    return str(value) if size < 10**20 else f"a number of about {int(size.bit_length() * math.log10(2)) + 1} digits"
+    if size < 10**20:
+        return str(value)
+    return f"a number of about {int(size.bit_length() * math.log10(2)) + 1} digits"
 
 
 def function(name: str, value: object) -> Callable[..., Any]:
@@ -75,7 +77,7 @@ def function(name: str, value: object) -> Callable[..., Any]:
 
 
 def answer(name: str, user_function: Callable[..., Any], *arguments: object) -> Any:
-    """What a user's function gives; where it fails as functions do, the error says which one it was."""
+    """What a user's function gives; where it fails as functions do, the error names it."""
     try:
         return user_function(*arguments)
     except TypeError as error:  # most often a function of other arguments
@@ -86,9 +88,12 @@ def answer(name: str, user_function: Callable[..., Any], *arguments: object) -> 
 
 def items(name: str, value: object) -> list[Any]:
     """The entries of a list, tuple or array; text and mappings are none."""
-    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes) or np.ndim(value) == 0:
-        raise TypeError(f"{name} must be a sequence such as [1.0, 0.5], got {type(value).__name__}: {value!r}")
-    return list(value)
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return list(value)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    given = f"{type(value).__name__}: {value!r}"
+    raise TypeError(f"{name} must be a sequence such as [1, 2], got {given}")
 
 
 def step_numbers(name: str, value: object) -> NDArray[np.int64]:
@@ -142,7 +147,8 @@ def number_or_vector(name: str, value: object) -> Vector:
 def refuse_masked(name: str, value: object) -> None:
     """Refuse a masked array: its mask would be lost."""
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, whose mask would be lost; fill or drop its masked entries first")
+        advice = "fill or drop its masked entries first"
+        raise TypeError(f"{name} is a masked array, whose mask would be lost; {advice}")
 
 
 def _as_array(name: str, value: object) -> NDArray[Any]:

@@ -102,7 +102,8 @@ def flow(
     >>> bool(abs(trajectory.scale[-1] - limit.scale) < 1e-9)
     True
     """
-    _validate.instance("problem", problem, LeastSquares, GeneralizedLinear, use="wn.LeastSquares(A, y)")
+    kinds = LeastSquares, GeneralizedLinear
+    _validate.instance("problem", problem, *kinds, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     ratios = [_validate.real("ratio", ratio, minimum=0.0)]
@@ -116,7 +117,8 @@ def flow(
         state = np.concatenate([[g], start[:-1], [np.log(start[-1])]])
     loss = float(space.reduced.value_and_gradient(g * start[None])[0][0])
     if not np.isfinite(loss):
-        raise ValueError(f"scale = {g:g} starts at a loss of {loss:g}; start from a smaller one, or rescale the problem")
+        advice = "start from a smaller one, or rescale the problem"
+        raise ValueError(f"scale = {g:g} starts at a loss of {loss:g}; {advice}")
     pieces, begun, status, message = [], 0.0, Status.MAX_STEPS, ""
     for c in ratios:
         times, states, status, message = integrate(space.reduced, state, c, tolerance, end)

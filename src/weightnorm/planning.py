@@ -89,7 +89,7 @@ def plan(problem: LeastSquares, accuracy: float) -> Plan:
     if gstar == 0.0:
         raise ValueError("y is zero, or wholly out of A's reach: x* = 0 is where you already are at scale 0")
     if not np.isfinite(gstar):
-        raise ValueError("the problem has a y so large against its A that ‖x*‖ overflows; rescale them")
+        raise ValueError("problem has a y so large against A that ‖x*‖ overflows; rescale them")
     largest, smallest = float(lam.max()), float(lam.min())
     if smallest >= largest * (1.0 - EQUAL):
         return _plan_orthogonal(problem, gstar, largest, target)

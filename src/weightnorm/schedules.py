@@ -50,12 +50,9 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.function is None:
-            phases = [_validate.real(f"phases[{i}]", value, minimum=0.0) for i, value in enumerate(self.phases)]
-            turns = [_switch(f"switches[{i}]", switch) for i, switch in enumerate(self.switches)]
-            if len(phases) != len(turns) + 1:
-                raise ValueError(f"phases must have one entry more than switches, got {len(phases)} and {len(turns)}")
-            object.__setattr__(self, "phases", tuple(phases))
-            object.__setattr__(self, "switches", tuple(turns))
+            phases, turns = _checked_phases("phases", self.phases, self.switches)
+            object.__setattr__(self, "phases", phases)
+            object.__setattr__(self, "switches", turns)
         else:
             _validate.function("function", self.function)
         for name in ("scale_power", "norm_power"):
@@ -93,6 +90,20 @@ def _switch(name: str, value: object) -> int:
     return _validate.integer(name, value, maximum=_validate.MAX_COUNT)
 
 
+Phases = tuple[tuple[float, ...], tuple[int, ...]]
+
+
+def _checked_phases(name: str, values: Any, switches: Any) -> Phases:
+    """Values, called `name`, and the step numbers between them."""
+    given, at = _validate.items(name, values), _validate.items("switches", switches)
+    phases = [_validate.real(f"{name}[{i}]", value, minimum=0.0) for i, value in enumerate(given)]
+    turns = [_switch(f"switches[{i}]", switch) for i, switch in enumerate(at)]
+    if len(phases) != len(turns) + 1:
+        counts = f"{len(phases)} and {len(turns)}"
+        raise ValueError(f"{name} must have one entry more than switches, got {counts}")
+    return tuple(phases), tuple(turns)
+
+
 def constant(value: float) -> Schedule:
     """The same value at every step.
 
@@ -124,11 +135,7 @@ def piecewise(values: Sequence[float], switches: Sequence[int]) -> Schedule:
     >>> schedules.piecewise([1.0, 0.5, 0.25], switches=[10, 20])([0, 10, 19, 20])
     array([1.  , 0.5 , 0.5 , 0.25])
     """
-    given, at = _validate.items("values", values), _validate.items("switches", switches)
-    phases = tuple(_validate.real(f"values[{i}]", value, minimum=0.0) for i, value in enumerate(given))
-    turns = tuple(_switch(f"switches[{i}]", switch) for i, switch in enumerate(at))
-    if len(phases) != len(turns) + 1:
-        raise ValueError(f"values must have one entry more than switches, got {len(phases)} and {len(turns)}")
+    phases, turns = _checked_phases("values", values, switches)
     if any(late <= early for early, late in pairwise(turns)):
         raise ValueError(f"switches must increase, got {list(turns)}")
     return Schedule(phases=phases, switches=turns)

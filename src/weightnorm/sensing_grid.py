@@ -35,12 +35,13 @@ Progress = Callable[[int, int], None]
 
 
 def check_methods(methods: Any, problem: Any) -> None:
-    """Refuse what is no mapping of names, which label an axis, to methods that go with the problem."""
+    """Refuse what is no mapping of names, which label an axis, to methods for this problem."""
     if not isinstance(methods, Mapping) or not methods:
         raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
     for name in methods:
         if not isinstance(name, str):
-            raise TypeError(f"methods must have names (str) as keys, got {type(name).__name__}: {name!r}")
+            given = f"{type(name).__name__}: {name!r}"
+            raise TypeError(f"methods must have names (str) as keys, got {given}")
     for name, method in methods.items():
         try:
             check_method(method, problem)

@@ -169,9 +169,10 @@ def search_steps(
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0, strict=True)
     max_steps = _validate.integer("max_steps", max_steps, minimum=1, maximum=MAX_BUDGET)
     if max_steps * 2**refinements > MAX_BUDGET:
+        most = (MAX_BUDGET // max_steps).bit_length() - 1
         raise ValueError(
-            f"refinements must be at most {(MAX_BUDGET // max_steps).bit_length() - 1} with max_steps = {max_steps}, got "
-            f"{refinements}: each halving may take twice the steps, and more than {MAX_BUDGET:,} would never end"
+            f"refinements must be at most {most} with max_steps = {max_steps}, got {refinements}: "
+            f"each halving may take twice the steps, and {MAX_BUDGET:,} is the most there may be"
         )
     workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     if not tasks:

@@ -39,21 +39,23 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _data(self, *arrays: Any, **options: Any) -> Any:
-        """X, or X and y, checked by scikit-learn; its messages do not always say which of them they are about."""
+        """X, or X and y, checked by scikit-learn; its messages do not always name them."""
         for name, value in zip(("X", "y"), arrays, strict=False):
             _validate.refuse_masked(name, value)
         try:
             with np.errstate(all="ignore"):
-                return validate_data(self, *arrays, accept_sparse=("csr", "csc"), dtype=np.float64, **options)
+                options |= {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+                return validate_data(self, *arrays, **options)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{' or '.join(('X', 'y')[: len(arrays)])} is not as expected: {error}") from error
+            names = "X or y" if len(arrays) == 2 else "X"
+            raise kind(f"{names} is not as expected: {error}") from error
 
     def _generator(self) -> Any:
         try:
             return check_random_state(self.random_state)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"random_state must be a seed, a RandomState or None: {error}") from error
+            raise ValueError(f"random_state must be a seed or a RandomState: {error}") from error
 
     def _options(self, methods: Sequence[str]) -> Options:
         for name in ("direction_step", "scale_step"):

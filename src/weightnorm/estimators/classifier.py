@@ -114,9 +114,11 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     def fit(self, X: Any, y: Any) -> WeightNormClassifier:
         """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least two classes."""
         method, ratio, tol, max_iter = self._options(METHODS)
-        for name, step in (("direction_step", self.direction_step), ("scale_step", self.scale_step)):
+        for name in ("direction_step", "scale_step"):
+            step = getattr(self, name)
             if step is not None and as_schedule(name, step).per_curvature:
-                raise ValueError(f"{name} is a curvature step, and a classifier has no fixed largest curvature; use another")
+                reason = "and a classifier has no fixed largest curvature; use another"
+                raise ValueError(f"{name} is a curvature step, {reason}")
         X, y = self._data(X, y)
         require_squares(X)
         try:

@@ -144,11 +144,13 @@ def in_units(name: str, step: Any, unit: float, power: int) -> Any:
     if step is None:
         return None
     schedule = as_schedule(name, step)
+    own = -2.0 if schedule.per_curvature else schedule.scale_power
     with np.errstate(over="ignore", under="ignore"):
-        factor = float(np.float64(unit) ** (power + (-2.0 if schedule.per_curvature else schedule.scale_power)))
+        factor = float(np.float64(unit) ** (power + own))
         largest = factor * max(schedule.phases, default=0.0)
     if factor == 0.0 or not np.isfinite(factor) or not np.isfinite(largest):
-        raise ValueError(f"{name} cannot be given in units of y, whose largest entry is {unit:.3g}; rescale y")
+        reason = f"whose largest entry is {unit:.3g}; rescale y"
+        raise ValueError(f"{name} cannot be given in units of y, {reason}")
     function = schedule.function
     if function is None:
         return replace(schedule, phases=tuple(factor * value for value in schedule.phases))

@@ -121,7 +121,8 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         scale, direction = self._start(X.shape[1])
         if abs(scale) > LARGEST * unit:
             name = "scale" if self.coef_init is None else "coef_init"
-            raise ValueError(f"{name} has size {abs(scale):.3g}, too large for y, whose largest entry is {unit:.3g}; rescale y")
+            reason = f"too large for y, whose largest entry is {unit:.3g}; rescale y"
+            raise ValueError(f"{name} has size {abs(scale):.3g}, {reason}")
         centred = centre(X, bool(self.fit_intercept))
         problem = LeastSquares(centred.A, rest)
         problem.factorise(centred.noise, in_place=True)
@@ -134,12 +135,14 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
             rule = self._rule(method, problem, ratio * gstar**2, max(gstar, abs(scale) / unit), unit)
             end = _run(rule, problem, scale / unit, direction, tol, max_iter)
         if not np.isfinite(end.coef).all():
-            raise ValueError(f"training diverged after {end.num_steps} steps; use smaller direction_step and scale_step")
+            advice = "use smaller direction_step and scale_step"
+            raise ValueError(f"training diverged after {end.num_steps} steps; {advice}")
         with np.errstate(over="ignore", invalid="ignore"):
             coef = unit * end.coef
             intercept = unit * offset - float(centred.means @ coef)
         if not np.isfinite([*coef, intercept, unit * end.scale, unit * end.distance]).all():
-            raise ValueError(f"y has a largest entry of {unit:.3g}, and the coefficients overflow; rescale y or X")
+            reason = "and the coefficients overflow; rescale y or X"
+            raise ValueError(f"y has a largest entry of {unit:.3g}, {reason}")
         self.coef_, self.intercept_, self.scale_ = coef, intercept, unit * end.scale
         self.perp_norm_, self.min_norm_distance_ = unit * end.perp_norm, unit * end.distance
         self.n_iter_, self.status_ = end.num_steps, end.status

@@ -39,7 +39,8 @@ def integrate_until(
                     solver.step()
                 except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
                     break
-                if solver.status == "failed" or float(solver.t) == time or not np.isfinite(solver.y).all():
+                stalled = float(solver.t) == time or not np.isfinite(solver.y).all()
+                if solver.status == "failed" or stalled:
                     break
                 state, time = solver.y.copy(), float(solver.t)
                 watch(state)

@@ -158,7 +158,8 @@ def orthogonal_gstar(y: Any) -> Value:
     >>> orthogonal_gstar([3.0, 4.0]).value
     5.0
     """
-    return Value(float(np.linalg.norm(_validate.array("y", y, ndim=1))), paper="section 2, after Theorem 2.5")
+    y = _validate.array("y", y, ndim=1)
+    return Value(float(np.linalg.norm(y)), paper="section 2, after Theorem 2.5")
 
 
 def _parts(g: float, unit: Vector, pull: Vector) -> tuple[float, float, float]:

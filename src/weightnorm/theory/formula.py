@@ -1,4 +1,4 @@
-"""What every formula of the theory does with its numbers: check them, and refuse where the formula has no value."""
+"""What every formula does with its numbers: check them, and refuse where it has no value."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 def formula(function: Callable[P, T]) -> Callable[P, T]:
-    """Check every parameter declared `float`, and refuse where the formula divides by zero, overflows or is NaN.
+    """Check every parameter declared `float`; refuse where the formula divides by zero or is NaN.
 
-    A statement whose assumptions do not hold may have NaN in it: its value is not promised. Infinity is a value: a time
-    that never comes, or an exponential beyond the largest float.
+    A statement whose assumptions do not hold may have NaN in it: its value is not promised.
+    Infinity is a value: a time that never comes, or an exponential beyond the largest float.
     """
     signature = inspect.signature(function)
-    names = [name for name, parameter in signature.parameters.items() if parameter.annotation == "float"]
+    names = [name for name, p in signature.parameters.items() if p.annotation == "float"]
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -46,12 +46,14 @@ def formula(function: Callable[P, T]) -> Callable[P, T]:
 
 def _no_value(name: str, names: list[str], arguments: dict[str, Any]) -> str:
     given = ", ".join(f"{each} = {arguments[each]:g}" for each in names) or ", ".join(arguments)
-    return f"{name} has no value at {given}: it divides by zero, overflows or takes the root of a negative number"
+    reason = "it divides by zero, overflows or takes the root of a negative number"
+    return f"{name} has no value at {given}: {reason}"
 
 
 def _sound(result: object) -> bool:
     if isinstance(result, Statement) and is_dataclass(result):
-        return not result.applies or all(_without_nan(getattr(result, field.name)) for field in fields(result))
+        values = [getattr(result, field.name) for field in fields(result)]
+        return not result.applies or all(map(_without_nan, values))
     return _without_nan(result)
 
 

@@ -55,7 +55,8 @@ def _require(name: str, value: float, low: float, high: float) -> None:
 def _eigenvalues(eigenvalues: Any) -> Vector:
     lam = _validate.array("eigenvalues", eigenvalues, ndim=1)
     if not (lam.min() >= 0.0 and lam.max() > 0.0):
-        raise ValueError(f"eigenvalues must be those of AAᵀ, none negative and not all zero, got {lam.min():g} … {lam.max():g}")
+        given = f"{lam.min():g} … {lam.max():g}"
+        raise ValueError(f"eigenvalues must not be negative, nor all zero, got {given}")
     return lam
 
 
