@@ -83,7 +83,7 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
     scope = evaluate(drawn.setup)
     inputs = {name: scope[name] for name in (line.split(" ", 1)[0] for line in drawn.setup)}
     before = {name: fingerprint(value) for name, value in inputs.items()}
-    problem, kind = None, "value"
+    problem, kind, history = None, "value", ""
     started = time.process_time()
     with warnings.catch_warnings(record=True) as caught, Terminal() as terminal:
         warnings.simplefilter("always")
@@ -97,10 +97,13 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
         except Exception as error:
             signal.setitimer(signal.ITIMER_PROF, 0)
             kind, problem = "refused", judge_error(error, text)
-            if problem is not None or verbose:
-                problem = f"{problem or error} [{_place(error)}]" if not verbose else traceback.format_exc()
+            history = traceback.format_exc()
+            if problem is not None:
+                problem = f"{problem} [{_place(error)}]"
         written = terminal.text()
     seconds = time.process_time() - started
+    if verbose:
+        print(history or scope.get("result"))  # noqa: T201
     if problem is None and kind == "value" and drawn.refuse:
         problem = "accepted what must be refused"
     # A warning from "<string>" is of the drawn source itself: a user's callable that overflows.
