@@ -203,3 +203,10 @@ def test_an_error_in_a_loss_of_ones_own_comes_through():
 
     with pytest.raises(ValueError, match="the user's own loss"):
         wn.flow(wn.GeneralizedLinear([[1.0, 0.0]], [1.0], Loss()), 0.5, [1.0, 1.0], tolerance=0)
+
+
+def test_a_tiny_ratio_has_an_infinite_invariant_and_no_warning():
+    path = wn.flow(wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 1.0], ratio=1e-300, max_time=1e-6)
+    assert np.isinf(path.invariant).all()
+    assert np.isnan(path.drift)
+    assert np.isfinite(path.loss).all()

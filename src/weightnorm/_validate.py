@@ -98,7 +98,7 @@ def items(name: str, value: object) -> list[Any]:
 
 def step_numbers(name: str, value: object) -> NDArray[np.int64]:
     """Whole numbers, zero or more, that fit 64 bits; of any shape."""
-    steps = np.asarray(value) if isinstance(value, np.ndarray) else _as_array(name, value)
+    steps = _as_array(name, value)
     if steps.size and (steps.dtype.kind not in "iu" or steps.min() < 0 or steps.max() > MAX_COUNT):
         raise ValueError(f"{name} must be whole numbers between 0 and 2^62, got {value!r}")
     return steps.astype(np.int64, copy=False)

@@ -36,6 +36,7 @@ class Trajectory:
     message : str
     drift : float
         The largest departure of the invariant from its start, relative to the larger of 1 and its terms log ‖w⊥‖ and g²/2c.
+        NaN where g²/2c overflows.
     """
 
     time: Vector
@@ -164,11 +165,14 @@ def _trajectory(
     invariants = []
     drift = 0.0
     for _, states, c in pieces:
-        values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
+        with np.errstate(over="ignore"):  # infinite where c is tiny
+            values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
         invariants.append(values)
-        if c > 0 and np.isfinite(values[0]):
+        if c > 0 and np.isfinite(values).all():
             terms = max(1.0, float(np.abs(states[:, -1]).max()), float((states[:, 0] ** 2).max() / (2 * c)))
             drift = max(drift, float(np.abs(values - values[0]).max()) / terms)
+        elif np.isposinf(values).any():
+            drift = np.nan  # nothing to measure it by
     states = np.concatenate([states for _, states, _ in pieces])
     g = states[:, 0]
     coordinates = g[:, None] * np.column_stack([states[:, 1:-1], np.exp(states[:, -1])])
