@@ -209,4 +209,7 @@ def test_a_tiny_ratio_has_an_infinite_invariant_and_no_warning():
     path = wn.flow(wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 1.0], ratio=1e-300, max_time=1e-6)
     assert np.isinf(path.invariant).all()
     assert np.isnan(path.drift)
+    inside = wn.flow(wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 0.0], ratio=1e-300, max_time=1e-6)
+    assert np.isneginf(inside.invariant).all()
+    assert inside.drift == 0.0
     assert np.isfinite(path.loss).all()

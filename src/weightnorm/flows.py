@@ -165,8 +165,9 @@ def _trajectory(
     invariants = []
     drift = 0.0
     for _, states, c in pieces:
-        with np.errstate(over="ignore"):  # infinite where c is tiny
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite where c is tiny
             values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
+        values = np.where(np.isneginf(states[:, -1]), -np.inf, values)  # in the row space, whatever g
         invariants.append(values)
         if c > 0 and np.isfinite(values).all():
             terms = max(1.0, float(np.abs(states[:, -1]).max()), float((states[:, 0] ** 2).max() / (2 * c)))
