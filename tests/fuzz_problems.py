@@ -186,5 +186,5 @@ def options(v: Values, **choices) -> str:
     """Some of the keyword arguments, each drawn by its function; rarely one that does not exist."""
     chosen = [f"{name}={draw()}" for name, draw in choices.items() if v.chance(0.35)]
     if v.chance(0.1 * v.hostility):
-        chosen.append(f"{v.pick(('max_iters', 'x', 'lr'))}=1")
+        chosen.append(f"no_such_option_{int(v.rng.integers(10**6))}=1")
     return "".join(f", {text}" for text in chosen)

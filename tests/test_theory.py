@@ -254,6 +254,10 @@ def test_assumptions_are_checked_and_named():
         (lambda p, w: theory.loss_gap(1.0, 10**400, 1.0, 1.0), "g must be finite, got inf"),
         (lambda p, w: theory.perp_bound([1.0, 2.0], [0.5], 3.0), "parallels must have 2 entries, got 1"),
         (lambda p, w: theory.perp_factor(1.0, 2.0, 0.0), "ratio must be greater than 0, got 0"),
+        (
+            lambda p, w: theory.invariant([1.0, 2.0], [], 1.0),
+            r"perp_norm, g, ratio must have shapes that broadcast, got \(2,\)",
+        ),
         (lambda p, w: theory.invariant(np.inf, 2.0, 1.0), "perp_norm must be finite, got inf"),
         (lambda p, w: theory.wn_step(1.0, [0.0, 0.0], [1.0, 0.0], 0.1), "wn_step has no value at g = 1, step = 0.1"),
         (lambda p, w: theory.rpgd_step(1.0, [1.0], [1.0, 2.0], 0.1), "pull must have 1 entries, got 2"),

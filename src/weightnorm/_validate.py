@@ -139,6 +139,16 @@ def numbers(name: str, value: object) -> NDArray[np.float64]:
     return result
 
 
+def broadcast(**values: object) -> list[NDArray[np.float64]]:
+    """Finite numbers or arrays, brought to one shape."""
+    arrays = {name: numbers(name, value) for name, value in values.items()}
+    try:
+        return list(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = ", ".join(str(each.shape) for each in arrays.values())
+        raise ValueError(f"{', '.join(arrays)} must have shapes that broadcast, got {shapes}") from None
+
+
 def number_or_vector(name: str, value: object) -> Vector:
     """A vector; one number makes a vector of one entry."""
     return array(name, np.atleast_1d(_as_array(name, value)), ndim=1)

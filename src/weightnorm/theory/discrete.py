@@ -213,5 +213,5 @@ def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float) -> A
     1.0
     """
     sign = 1.0 if _validate.choice("method", method, ("rpgd", "wn")) == "rpgd" else -1.0
-    g2, s2 = np.square(_validate.numbers("g", g)), np.square(_validate.numbers("s", s))
-    return 0.5 * ((ratio + sign * g2) * s2 - g2 * _validate.numbers("across", across))
+    g, s, across = _validate.broadcast(g=g, s=s, across=across)
+    return 0.5 * ((ratio + sign * g * g) * s * s - g * g * across)

@@ -93,11 +93,9 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
     return Value(value, assumptions=(assume("y ≠ 0", at_zero > 0),), paper="Lemma 2.2")
 
 
-def _positive(name: str, value: Any) -> Any:
-    result = _validate.numbers(name, value)
-    if not (result > 0).all():
-        raise ValueError(f"{name} must be greater than 0, got {result.min():g}")
-    return result
+def _require_positive(name: str, values: Any) -> None:
+    if not (values > 0).all():
+        raise ValueError(f"{name} must be greater than 0, got {values.min():g}")
 
 
 @formula
@@ -108,8 +106,9 @@ def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
     >>> round(float(perp_factor(1.0, 3.0, ratio=2.0)), 6)
     0.135335
     """
-    first, last = _validate.numbers("g0", g0), _validate.numbers("g", g)
-    c, size = _positive("ratio", ratio), _positive("norm", norm)
+    first, last, c, size = _validate.broadcast(g0=g0, g=g, ratio=ratio, norm=norm)
+    _require_positive("ratio", c)
+    _require_positive("norm", size)
     return np.exp((first - last) / (2.0 * c) * (first + last) / size / size)
 
 
@@ -121,9 +120,9 @@ def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
     >>> float(invariant(0.5, 0.0, 1.0))
     0.25
     """
-    perp, scale = _validate.numbers("perp_norm", perp_norm), _validate.numbers("g", g)
-    growth = np.exp(np.square(scale) / _positive("ratio", ratio))
-    return np.where(perp == 0.0, 0.0, np.square(perp) * growth)[()]
+    perp, scale, c = _validate.broadcast(perp_norm=perp_norm, g=g, ratio=ratio)
+    _require_positive("ratio", c)
+    return np.where(perp == 0.0, 0.0, np.square(perp) * np.exp(np.square(scale) / c))[()]
 
 
 @formula
