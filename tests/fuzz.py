@@ -23,7 +23,7 @@ from multiprocessing import connection, get_context
 
 SECONDS = 5.0  # of processor time for one call
 SILENCE = 90.0  # seconds without a word from a process: it hangs where no signal reaches it
-BATCH = 50  # calls between two reports of a process
+OWN_VALUES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fuzz_values.py")
 
 
 class OverTime(BaseException):
@@ -106,8 +106,9 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
         print(history or scope.get("result"))  # noqa: T201
     if problem is None and kind == "value" and drawn.refuse:
         problem = "accepted what must be refused"
-    # A warning from "<string>" is of the drawn source itself: a user's callable that overflows.
-    leaked = [w for w in caught if w.category.__name__ not in ALLOWED_WARNINGS and w.filename != "<string>"]
+    # Warnings of the drawn source and of its own callables are the user's affair.
+    own = ("<string>", OWN_VALUES)
+    leaked = [w for w in caught if w.category.__name__ not in ALLOWED_WARNINGS and w.filename not in own]
     if problem is None and leaked:
         where = f"{'/'.join(leaked[0].filename.split('/')[-2:])}:{leaked[0].lineno}"
         problem = f"{leaked[0].category.__name__}: {leaked[0].message} [{where}]"

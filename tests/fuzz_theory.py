@@ -53,7 +53,11 @@ def theory_formula(v: Values) -> str:
     name = v.pick(("distance_map", "step_identities", "perp_bound", "orthogonal_gstar", "wn_step", "rpgd_step",
                    "invariant_drift", "general_matrix_any", "general_matrix_random"))  # fmt: skip
     number = lambda p: v.number(*GOOD[p])  # noqa: E731
-    positive = lambda n: v.bind(f"np.abs({v.array(n)}) + 0.1") if v.clean else v.array(n)  # noqa: E731
+
+    def positive(n: int) -> str:
+        drawn = v.array(n)
+        return v.bind(f"np.abs({drawn}) + 0.1") if v.clean else drawn
+
     arguments = {
         "distance_map": lambda: f"{v.array(3)}, {positive(2)}, {number('gstar')}, {number('q0')}",
         "step_identities": lambda: f"{number('g')}, {number('g_next')}, {number('parallel')}, {v.array(3)}",

@@ -213,3 +213,9 @@ def test_a_tiny_ratio_has_an_infinite_invariant_and_no_warning():
     assert np.isneginf(inside.invariant).all()
     assert inside.drift == 0.0
     assert np.isfinite(path.loss).all()
+
+
+def test_a_start_beyond_the_largest_loss_is_refused_quietly():
+    problem = wn.GeneralizedLinear(np.zeros((2, 2)), [1.7e308, 1.7e308], "huber")
+    with pytest.raises(ValueError, match="scale = 1 starts at a loss of inf"):
+        wn.flow(problem, 1.0, [1.0, 1.0])

@@ -116,7 +116,8 @@ def flow(
     start, frame = space.start(unit)
     with np.errstate(divide="ignore"):
         state = np.concatenate([[g], start[:-1], [np.log(start[-1])]])
-    loss = float(space.reduced.value_and_gradient(g * start[None])[0][0])
+    with np.errstate(all="ignore"):
+        loss = float(space.reduced.value_and_gradient(g * start[None])[0][0])
     if not np.isfinite(loss):
         advice = "start from a smaller one, or rescale the problem"
         raise ValueError(f"scale = {g:g} starts at a loss of {loss:g}; {advice}")
