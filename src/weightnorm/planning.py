@@ -113,7 +113,7 @@ def _plan_orthogonal(problem: LeastSquares, gstar: float, curvature: float, accu
 
 def _plan_general(problem: LeastSquares, gstar: float, smallest: float, largest: float, accuracy: float) -> Plan:
     """rPGD at a fixed scale until g0‖w⊥‖ ≤ accuracy·g*/√2, then gradient descent, which keeps that and halves the rest."""
-    share = accuracy * gstar / np.sqrt(2.0)
+    share = min(accuracy, 1.0) * gstar / np.sqrt(2.0)
     g0 = general_matrix(gstar, smallest, largest, DELTA).value
     first = general_matrix_steps(1.0, min(1.0, share / g0), DELTA)
     second = max(0, int(np.ceil(np.log((g0 + gstar) / share) / -np.log1p(-smallest / largest))))
