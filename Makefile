@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 
-.PHONY: help install test test-portable test-all lint bench reproduce docs lock clean
+.PHONY: help install test test-portable test-all fuzz lint bench reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
 	@echo "make test-all    the same and the slow tests"
 	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
+	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
 	@echo "make bench       install the peers and measure against them, side by side"
 	@echo "make docs        write docs/claims.md anew, from the certificate"
 	@echo "make lint        ruff, mypy --strict, import-linter"
@@ -48,6 +49,9 @@ test-portable: $(STAMP)
 
 test-all: $(STAMP) lint
 	$(BIN)/python -m pytest -m ""
+
+fuzz: $(STAMP)
+	$(BIN)/python tests/fuzz.py --calls 20000
 
 bench: $(BENCH_STAMP)
 	$(BIN)/weightnorm bench --out benchmarks/latest.json

@@ -12,6 +12,8 @@ Y = np.array([1.0, 2.0])
 W = np.ones(3)
 RPGD = wn.RPGD(0.1, 0.1)
 PROBLEM = wn.LeastSquares(A, Y)
+EYE = np.eye(2)
+SENSING = wn.MatrixSensing([EYE], [1.0])
 
 
 def with_entry(array, value):
@@ -121,6 +123,34 @@ def with_entry(array, value):
         (lambda: wn.sweep(PROBLEM, {"a": RPGD}, [1.0], [W, 0 * W]), ValueError, r"directions\[1\] is zero"),
         (lambda: wn.sweep(PROBLEM, {"a": RPGD}, [1.0], np.ones((2, 4))), ValueError, "must have 3 entries"),
         (lambda: wn.sweep(PROBLEM, {"a": RPGD}, [1.0], W, threads=0), ValueError, "threads must be at least 1"),
+        (lambda: wn.sweep(PROBLEM, {("a", 1): RPGD}, [1.0], W), TypeError, r"methods must have names.*tuple: \('a', 1\)"),
+        (lambda: wn.sweep(PROBLEM, {"a": RPGD, 1: RPGD}, [1.0], W), TypeError, "methods must have names"),
+        (lambda: wn.sweep(PROBLEM, {"a": RPGD, "b": {}}, [1.0], W), TypeError, r"methods\['b'\]: method must be"),
+        (lambda: wn.sweep(PROBLEM, {"a": RPGD}, [[1.0], [1.0, 2.0]], W), ValueError, "scales is not a rectangular array"),
+        (lambda: wn.sweep(PROBLEM, {"a": RPGD}, [1.0], W, max_steps=10**400), ValueError, "max_steps must be at most"),
+        (lambda: wn.sweep(PROBLEM, {"a": RPGD}, [1.0], W, progress=3), TypeError, r"progress\(1, 1\) failed"),
+        (lambda: wn.sweep(SENSING, {1: RPGD}, [1.0], [EYE]), TypeError, "methods must have names"),
+        (lambda: wn.sweep(SENSING, {"a": RPGD}, [1.0], [[1.0], [1.0, 2.0]]), ValueError, "directions is not a rectangular"),
+        (lambda: wn.run(RPGD, PROBLEM, np.ma.masked, W), TypeError, "scale is a masked array"),
+        (lambda: wn.run(RPGD, PROBLEM, 1.0, np.ma.array(W, mask=W > 0)), TypeError, "direction is a masked array"),
+        (lambda: wn.LeastSquares(np.ma.array(A, mask=A > 1), Y), TypeError, "A is a masked array"),
+        (lambda: wn.RPGD(0.1, 0.1, blocks=np.array(["all", "columns"])), ValueError, "blocks must be one of"),
+        (lambda: wn.datasets.make_regression(10**9, 10**9), ValueError, "num_samples · num_features must be at most"),
+        (lambda: wn.datasets.make_regression(3, 10**400), ValueError, "got a number of about 401 digits"),
+        (lambda: wn.datasets.random_direction(10**18, 0), ValueError, "num_features must be at most"),
+        (lambda: wn.datasets.make_sensing(3, 1, 2**62), ValueError, "num_measurements · size · size must be at most"),
+        (lambda: wn.datasets.sensing_start(2**40), ValueError, "size · size must be at most"),
+        (lambda: wn.datasets.make_regression(scale=1e200), ValueError, "scale must be at most 1e140"),
+        (lambda: wn.theory.plan(A, 0.1), TypeError, "problem must be a LeastSquares, got ndarray"),
+        (lambda: wn.flow(A, 1.0, W), TypeError, "problem must be a LeastSquares or a GeneralizedLinear, got ndarray"),
+        (lambda: wn.search_step(SENSING, 3, 1.0, EYE), TypeError, "rule must be callable, got int"),
+        (lambda: wn.search_step(SENSING, lambda c: None, 1.0, EYE), TypeError, "rule must give a GradientDescent"),
+        (lambda: wn.search_step(SENSING, lambda c: 1 / 0, 1.0, EYE), ValueError, r"rule\(0.5\) failed: ZeroDivisionError"),
+        (
+            lambda: wn.search_step(SENSING, lambda c: wn.RPGD(c, c), 1.0, EYE, refinements=50),
+            ValueError,
+            "refinements must be at most 14 with max_steps = 40000, got 50",
+        ),
     ],
 )
 def test_errors_name_the_parameter(call, error, message):
@@ -192,3 +222,18 @@ def test_a_curvature_step_on_a_problem_without_curvature_names_both():
 
     with pytest.raises(ValueError, match=r"RPGD has a curvature step.*and Sensing has none"):
         bind_steps(wn.RPGD(wn.schedules.curvature(), 0.1), Sensing())
+
+
+def test_a_long_double_norm_or_schedule_is_a_float():
+    expected = wn.run(wn.WeightNorm(0.5, 0.5, initial_norm=2.0), PROBLEM, 1.0, W, max_steps=5)
+    half = np.longdouble("0.5")
+    steps = (half, wn.schedules.Schedule(phases=(half,)), lambda t: half, np.array(0.5, dtype=object))
+    for step in steps:
+        method = wn.WeightNorm(step, step, initial_norm=np.longdouble("2.0"))
+        np.testing.assert_array_equal(wn.run(method, PROBLEM, 1.0, W, max_steps=5).weights, expected.weights)
+
+
+def test_a_generous_accuracy_is_no_overflow():
+    for condition_number in (1.0, 3.0):
+        problem = wn.datasets.make_regression(condition_number=condition_number)
+        assert wn.theory.plan(problem, 1.7e308).num_steps == wn.theory.plan(problem, 1.0).num_steps

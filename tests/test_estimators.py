@@ -355,7 +355,7 @@ def test_hostile_data():
         ({"tol": -1.0}, r"tol must be at least 0"),
         ({"max_iter": 0}, r"max_iter must be at least 1"),
         ({"direction": [1.0, 2.0]}, r"direction must have shape \(30,\)"),
-        ({"coef_init": np.full(30, np.nan)}, r"coef_init must have shape \(30,\) and finite entries"),
+        ({"coef_init": np.full(30, np.nan)}, r"coef_init has 30 entries that are NaN or infinite"),
         ({"coef_init": np.ones(30), "direction": np.ones(30)}, r"either coef_init or direction, not both"),
         ({"direction": np.zeros(30)}, r"direction is zero"),
         ({"scale": 1e200}, r"scale must be at most 1e140"),
@@ -373,3 +373,35 @@ def test_importing_weightnorm_does_not_load_scikit_learn():
 
     code = "import sys, weightnorm; sys.exit('sklearn' in sys.modules or 'cvxpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (lambda X, y: wn.WeightNormRegressor().fit("text", y), "X or y is not as expected"),
+        (lambda X, y: wn.WeightNormRegressor().fit(np.ma.array(X, mask=X > 1), y), "X is a masked array"),
+        (lambda X, y: wn.WeightNormRegressor(random_state=b"1").fit(X, y), "random_state must be a seed"),
+        (lambda X, y: wn.WeightNormRegressor("gd", direction_step=-1.0).fit(X, y), "direction_step must be at least 0"),
+        (lambda X, y: wn.WeightNormRegressor("gd", direction_step=1e308).fit(1e3 * X, y), "training diverged after"),
+        (lambda X, y: wn.WeightNormRegressor().fit(1e-3 * X, 1e307 * y), "y has a largest entry of .* overflow; rescale"),
+        (lambda X, y: wn.WeightNormRegressor(scale=1.0).fit(X, 1e-200 * y), "scale has size 1, too large for y"),
+        (lambda X, y: wn.WeightNormRegressor("wn", coef_init=X[0]).fit(X, 1e-200 * y), "coef_init has size"),
+        (
+            lambda X, y: wn.WeightNormRegressor("rpgd", direction_step=0.1).fit(X, 1e200 * y),
+            "direction_step cannot be given in units of y",
+        ),
+        (lambda X, y: wn.WeightNormRegressor(coef_init=[10**400] * 6).fit(X, y), "coef_init has dtype object"),
+        (lambda X, y: wn.WeightNormRegressor().fit(X, y).predict(1e308 * np.sign(X)), "X has entries so large"),
+        (lambda X, y: wn.WeightNormClassifier().fit(X, y), "y has no class labels: Unknown label type"),
+        (lambda X, y: wn.WeightNormClassifier().fit(X, y > 0).predict(1e308 * np.sign(X)), "X has entries so large"),
+        (
+            lambda X, y: wn.WeightNormClassifier(direction_step=wn.schedules.curvature(), scale_step=0.1).fit(X, y > 0),
+            "direction_step is a curvature step, and a classifier has no fixed largest curvature",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_refusals_name_the_parameter(fit, message):
+    rng = np.random.default_rng(0)
+    with pytest.raises((TypeError, ValueError), match=message):
+        fit(rng.standard_normal((5, 6)), rng.standard_normal(5))

@@ -167,3 +167,55 @@ def test_the_drift_of_the_invariant_is_second_order_a_step_and_first_order_a_run
     whole = np.polyfit(np.log(steps), np.log([drift(step, round(3 / step)) for step in steps]), 1)[0]
     assert one == pytest.approx(2.0, abs=0.1)
     assert whole == pytest.approx(1.0, abs=0.1)
+
+
+def test_work_is_bounded_and_the_message_says_so():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((6, 9))
+    problem = wn.LeastSquares(A, 1e6 * A @ rng.standard_normal(9))
+    path = wn.flow(problem, 1000.0, rng.standard_normal(9))
+    assert path.status == "max_steps"
+    assert "used up its 50,000 evaluations" in path.message
+    assert np.isfinite(path.loss).all()
+
+
+def test_a_right_hand_side_that_overflows_ends_the_flow():
+    path = wn.flow(wn.LeastSquares([[1.0, 0.0], [0.0, 2.0]], [1e150, 1e150]), 1e100, [1.0, 1.0])
+    assert path.status == "max_steps"
+    assert "got no further than" in path.message
+
+
+def test_a_start_without_a_loss_is_refused():
+    problem = wn.GeneralizedLinear([[1000.0]], [1.0], "poisson")
+    with pytest.raises(ValueError, match="scale = 2 starts at a loss of inf"):
+        wn.flow(problem, 2.0, [1.0])
+
+
+def test_an_error_in_a_loss_of_ones_own_comes_through():
+    class Loss:
+        def value(self, z):
+            return z**2
+
+        def derivative(self, z):
+            if (z > 0.9).any():
+                raise ValueError("from the user's own loss")
+            return 2.0 * z - 2.0
+
+    with pytest.raises(ValueError, match="the user's own loss"):
+        wn.flow(wn.GeneralizedLinear([[1.0, 0.0]], [1.0], Loss()), 0.5, [1.0, 1.0], tolerance=0)
+
+
+def test_a_tiny_ratio_has_an_infinite_invariant_and_no_warning():
+    path = wn.flow(wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 1.0], ratio=1e-300, max_time=1e-6)
+    assert np.isinf(path.invariant).all()
+    assert np.isnan(path.drift)
+    inside = wn.flow(wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 0.0], ratio=1e-300, max_time=1e-6)
+    assert np.isneginf(inside.invariant).all()
+    assert inside.drift == 0.0
+    assert np.isfinite(path.loss).all()
+
+
+def test_a_start_beyond_the_largest_loss_is_refused_quietly():
+    problem = wn.GeneralizedLinear(np.zeros((2, 2)), [1.7e308, 1.7e308], "huber")
+    with pytest.raises(ValueError, match="scale = 1 starts at a loss of inf"):
+        wn.flow(problem, 1.0, [1.0, 1.0])

@@ -122,6 +122,15 @@ def test_float64_data_is_not_copied():
     assert wn.LeastSquares(A, np.ones(3)).A is A
 
 
+def test_a_rest_is_clean_even_of_a_vector_that_is_nearly_along():
+    from weightnorm.rowspace import _rest
+
+    along = np.random.default_rng(0).standard_normal(7)
+    along /= np.linalg.norm(along)
+    rest = _rest(along + 1e-9 * np.random.default_rng(1).standard_normal(7), along)
+    assert abs(rest @ along) < 1e-12 * np.linalg.norm(rest)
+
+
 class TestReduction:
     @pytest.mark.parametrize("matrix", MATRICES)
     def test_is_an_isometry_and_leads_back(self, matrix):

@@ -42,6 +42,13 @@ def test_stops_at_the_first_iterate_within_tolerance(problem, w0):
     assert result.history.step[-1] == result.num_steps
 
 
+@pytest.mark.parametrize("coordinates", ["reduced", "full"])
+def test_a_loss_of_exactly_the_tolerance_is_within_it(problem, w0, coordinates):
+    start = wn.run(wn.RPGD(STEP, STEP), problem, 2.0, w0, max_steps=0, coordinates=coordinates)
+    there = wn.run(wn.RPGD(STEP, STEP), problem, 2.0, w0, tolerance=start.loss, coordinates=coordinates)
+    assert (there.num_steps, there.status) == (0, "converged")
+
+
 def test_a_start_within_tolerance_makes_no_step(problem, w0):
     result = wn.run(wn.WeightNorm(STEP, STEP), problem, 2.0, w0, tolerance=1e6, record=5)
     assert result.num_steps == 0

@@ -245,7 +245,27 @@ def test_assumptions_are_checked_and_named():
         (lambda p, w: theory.flow_limit(wn.LeastSquares([[1.0] * 50] * 2, [1.0, -1.0]), 1.0, w), "wholly out of A's reach"),
         (lambda p, w: theory.two_phase_b(3.0, 4.0, 0.1), r"g0 must be between 0 and g\* = 3, got 4"),
         (lambda p, w: theory.plan(p, 0.0), "accuracy must be at least 1e-100"),
-        (lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0), "method must be 'rpgd' or 'wn'"),
+        (
+            lambda p, w: theory.adaptive_lambda_rpgd(1.0, 0.0, 1.0, 0.1),
+            "adaptive_lambda_rpgd has no value at g = 1, g_next = 0",
+        ),
+        (lambda p, w: theory.scale_step(1.0, 1e300, 1.0, 0.1), "scale_step has no value at g = 1, v_norm = 1e\\+300"),
+        (lambda p, w: theory.scale_gap(np.nan, 1.0, 1.0, 0.1), "a must be finite, got nan"),
+        (lambda p, w: theory.loss_gap(1.0, 10**400, 1.0, 1.0), "g must be finite, got inf"),
+        (lambda p, w: theory.perp_bound([1.0, 2.0], [0.5], 3.0), "parallels must have 2 entries, got 1"),
+        (lambda p, w: theory.perp_factor(1.0, 2.0, 0.0), "ratio must be greater than 0, got 0"),
+        (
+            lambda p, w: theory.invariant([1.0, 2.0], [], 1.0),
+            r"perp_norm, g, ratio must have shapes that broadcast, got \(2,\)",
+        ),
+        (lambda p, w: theory.invariant(np.inf, 2.0, 1.0), "perp_norm must be finite, got inf"),
+        (lambda p, w: theory.wn_step(1.0, [0.0, 0.0], [1.0, 0.0], 0.1), "wn_step has no value at g = 1, step = 0.1"),
+        (lambda p, w: theory.rpgd_step(1.0, [1.0], [1.0, 2.0], 0.1), "pull must have 1 entries, got 2"),
+        (lambda p, w: theory.general_matrix_steps(1.0, 0.1, 0.0), "general_matrix_steps has no value at"),
+        (lambda p, w: theory.general_matrix_any(3.0, [1.0, -1.0]), "eigenvalues must not be negative"),
+        (lambda p, w: theory.gradients(p, 1.0, w[:3]), "w must have 50 entries, got 3"),
+        (lambda p, w: theory.sphere_ball(wn.LeastSquares(0 * p.A, p.y), 1.0), "y is zero, or wholly out of A's reach"),
+        (lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0), "method must be one of 'rpgd', 'wn'"),
     ],
 )
 def test_bad_input(call, message):
@@ -261,3 +281,17 @@ def test_when_wn_beats_gd():
         closer = np.array([theory.wn_beats_gd(g, 3.0, Q0, c).closer for g in grid])
         assert grid[closer].min() == pytest.approx(low, abs=0.02)
         assert grid[closer].max() == pytest.approx(high, abs=0.02)
+
+
+@pytest.mark.parametrize("function", ["gradients", "flow_field", "stationary_point", "sphere_ball", "loss_rate_bounds"])
+def test_only_least_squares_has_this_theory(function):
+    arguments = {"sphere_ball": (1.0,), "flow_field": (1.0, [1.0], 1.0), "loss_rate_bounds": (1.0, [1.0], 1.0)}
+    with pytest.raises(TypeError, match="problem must be a LeastSquares, got int"):
+        getattr(theory, function)(3, *arguments.get(function, (1.0, [1.0])))
+
+
+def test_an_exponential_beyond_the_largest_float_is_infinite():
+    assert theory.invariant(0.5, 2.0, 1e-3) == np.inf
+    assert theory.invariant(0.0, 2.0, 1e-3) == 0.0
+    assert theory.perp_factor(1e200, 0.0, 1.0) == np.inf
+    assert theory.perp_factor(0.0, 1e200, 1.0) == 0.0

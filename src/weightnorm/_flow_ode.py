@@ -24,7 +24,7 @@ from .rowspace import ReducedModel, ReducedProblem
 Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
-MAX_STEPS = 200_000
+MAX_EVALUATIONS = 50_000  # of the right-hand side; a flow that converges needs a few thousand
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
 CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
@@ -98,7 +98,10 @@ def integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: f
         def calm(at: Array) -> bool:
             return _at_rest(problem, float(at[0]), unit(at), c, CALM)
 
-        status, message = _advance(_field(problem, c, in_row_space), loss, calm, tolerance, end, times, states)
+        field = _field(problem, c, in_row_space)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # a failed step is a status, not a warning
+            status, message = _advance(field, loss, calm, tolerance, end, times, states)
     table = np.array(states)
     outside = 0.0 if in_row_space else np.exp(2.0 * table[:, -1])
     log_norm = 0.5 * np.log(np.sum(table[:, 1:-1] ** 2, axis=1) + outside)
@@ -119,15 +122,31 @@ def _advance(
     """Append steps by LSODA and, should it fail, by Radau from where it stopped."""
     from scipy.integrate import LSODA, Radau
 
-    mark, marked_at = states[0], 0.0
+    options = {"rtol": RELATIVE, "atol": ABSOLUTE, "jac": field[1]}
+    mark, marked_at, evaluations, inside = states[0], 0.0, 0, False
+
+    def counted(t: float, state: Array) -> Array:
+        nonlocal evaluations, inside
+        evaluations, inside = evaluations + 1, True
+        slope = field[0](t, state)
+        inside = False
+        if not np.isfinite(slope).all():
+            raise FloatingPointError
+        return slope
+
     for kind in (LSODA, Radau):
-        solver = kind(field[0], times[-1], states[-1], end, rtol=RELATIVE, atol=ABSOLUTE, jac=field[1])
-        while len(times) <= MAX_STEPS:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a failed step is a status, not a warning
+        solver: Any = None
+        while evaluations < MAX_EVALUATIONS:
+            try:
+                if solver is None:
+                    solver = kind(counted, times[-1], states[-1], end, **options)
                 solver.step()
+            except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
+                if inside:  # no: it is an error in the user's own loss
+                    raise
+                break
             stalled = solver.status == "running" and float(solver.t) == times[-1]
-            if solver.status == "failed" or stalled or not np.isfinite(solver.y).all():
+            if solver.status == "failed" or stalled or not np.isfinite([solver.t, *solver.y]).all():
                 break
             here, now = solver.y.copy(), float(solver.t)
             if loss(here) <= tolerance:
@@ -144,7 +163,13 @@ def _advance(
                 if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all() and calm(here):
                     return Status.STATIONARY, f"nothing moves any more; the loss is {loss(here):.6g}"
                 mark, marked_at = here, now
-    return Status.MAX_STEPS, f"the integration got no further than time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
+    if evaluations >= MAX_EVALUATIONS:
+        what = f"the integration used up its {MAX_EVALUATIONS:,} evaluations at"
+    else:
+        what = "the integration got no further than"
+    where = f"{what} time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
+    advice = "rescale the problem, or give a looser tolerance or a max_time"
+    return Status.MAX_STEPS, f"{where}; {advice}"
 
 
 def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> tuple[float, Array]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+MAX_COUNT = 2**62  # steps that can be counted in 64 bits, with room for a sum of two such numbers
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -16,6 +18,7 @@ Matrix = NDArray[np.float64]
 
 def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool = False) -> float:
     """A finite number, at least (or, if strict, above) `minimum`."""
+    refuse_masked(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -32,6 +35,13 @@ def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool =
     return number
 
 
+def instance(name: str, value: object, *kinds: type, use: str) -> None:
+    """An object of one of these classes; `use` says how to get one."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise TypeError(f"{name} must be {wanted}, got {type(value).__name__}; use {use}")
+
+
 def squarable(name: str, value: object) -> float:
     """A number whose square neither overflows nor is about to."""
     number = real(name, value)
@@ -40,18 +50,63 @@ def squarable(name: str, value: object) -> float:
     return number
 
 
-def integer(name: str, value: object, *, minimum: int = 0) -> int:
-    """A whole number, at least `minimum`."""
+def integer(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """A whole number, at least `minimum` and, where given, at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {type(value).__name__}: {value!r}")
     if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+        raise ValueError(f"{name} must be at least {minimum}, got {_short(value)}")
+    if maximum is not None and int(value) > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {_short(value)}")
     return int(value)
+
+
+def _short(value: Integral) -> str:
+    """A whole number in a message: all of it, unless it has more digits than anyone reads."""
+    size = abs(int(value))
+    if size < 10**20:
+        return str(value)
+    return f"a number of about {int(size.bit_length() * math.log10(2)) + 1} digits"
+
+
+def function(name: str, value: object) -> Callable[..., Any]:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, got {type(value).__name__}: {value!r}")
+    return value
+
+
+def answer(name: str, user_function: Callable[..., Any], *arguments: object) -> Any:
+    """What a user's function gives; where it fails as functions do, the error names it."""
+    try:
+        return user_function(*arguments)
+    except TypeError as error:  # most often a function of other arguments
+        raise TypeError(f"{name} failed: {error}") from error
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise ValueError(f"{name} failed: {type(error).__name__}: {error}") from error
+
+
+def items(name: str, value: object) -> list[Any]:
+    """The entries of a list, tuple or array; text and mappings are none."""
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return list(value)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    given = f"{type(value).__name__}: {value!r}"
+    raise TypeError(f"{name} must be a sequence such as [1, 2], got {given}")
+
+
+def step_numbers(name: str, value: object) -> NDArray[np.int64]:
+    """Whole numbers, zero or more, that fit 64 bits; of any shape."""
+    steps = _as_array(name, value)
+    if steps.size and (steps.dtype.kind not in "iu" or steps.min() < 0 or steps.max() > MAX_COUNT):
+        raise ValueError(f"{name} must be whole numbers between 0 and 2^62, got {value!r}")
+    return steps.astype(np.int64, copy=False)
 
 
 def choice(name: str, value: object, options: Sequence[str]) -> str:
     """One of `options`."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
     return str(value)
 
@@ -75,10 +130,45 @@ def vector_or_rows(name: str, value: object) -> NDArray[np.float64]:
     return array(name, result, ndim=1 if result.ndim == 1 else 2)
 
 
+def vector(name: str, value: object, size: int) -> Vector:
+    """A finite vector of `size` entries."""
+    result = array(name, value, ndim=1)
+    if result.size != size:
+        raise ValueError(f"{name} must have {size} entries, got {result.size}")
+    return result
+
+
+def numbers(name: str, value: object, *, minus_infinity: bool = False) -> NDArray[np.float64]:
+    """A finite number, or an array of them of any shape; −inf, the logarithm of zero, only where asked for."""
+    result = _as_array(name, value).astype(np.float64, copy=False)
+    require_finite(name, np.where(np.isneginf(result), 0.0, result) if minus_infinity else result)
+    return result
+
+
+def broadcast(**values: object) -> list[NDArray[np.float64]]:
+    """Finite numbers or arrays, brought to one shape."""
+    arrays = {name: numbers(name, value) for name, value in values.items()}
+    try:
+        return list(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = ", ".join(str(each.shape) for each in arrays.values())
+        raise ValueError(f"{', '.join(arrays)} must have shapes that broadcast, got {shapes}") from None
+
+
+def number_or_vector(name: str, value: object) -> Vector:
+    """A vector; one number makes a vector of one entry."""
+    return array(name, np.atleast_1d(_as_array(name, value)), ndim=1)
+
+
+def refuse_masked(name: str, value: object) -> None:
+    """Refuse a masked array: its mask would be lost."""
+    if isinstance(value, np.ma.MaskedArray):
+        advice = "fill or drop its masked entries first"
+        raise TypeError(f"{name} is a masked array, whose mask would be lost; {advice}")
+
+
 def _as_array(name: str, value: object) -> NDArray[Any]:
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        count = int(np.ma.getmaskarray(value).sum())
-        raise ValueError(f"{name} is a masked array with {count} masked entries; fill or remove them")
+    refuse_masked(name, value)
     try:
         result = np.asarray(value)
     except ValueError as error:
@@ -99,10 +189,10 @@ def require_finite(name: str, values: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return
+    if values.ndim == 0:
+        raise ValueError(f"{name} must be finite, got {values}")
     bad = ~np.isfinite(values)
     if count := int(np.count_nonzero(bad)):
-        if values.ndim == 0:
-            raise ValueError(f"{name} must be finite, got {float(values)}")
         where = tuple(int(axis[0]) for axis in np.nonzero(bad))
         raise ValueError(f"{name} has {count} entries that are NaN or infinite, the first at {where}; remove them")
 

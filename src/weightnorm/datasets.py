@@ -52,6 +52,7 @@ def make_regression(
     """
     m = _validate.integer("num_samples", num_samples, minimum=1)
     d = _validate.integer("num_features", num_features, minimum=1)
+    _require_memory("num_samples · num_features", m * d)
     kappa = _validate.real("condition_number", condition_number, minimum=1.0)
     radius = _validate.squarable("scale", _validate.real("scale", scale, minimum=0.0))
     rank = min(m, d)
@@ -75,8 +76,9 @@ def random_direction(num_features: int, seed: int) -> Vector:
     >>> w.shape, round(float(np.linalg.norm(w)), 12)
     ((50,), 1.0)
     """
-    generator = _generator("random_direction", seed)
-    w = generator.standard_normal(_validate.integer("num_features", num_features, minimum=1))
+    d = _validate.integer("num_features", num_features, minimum=1)
+    _require_memory("num_features", d)
+    w = _generator("random_direction", seed).standard_normal(d)
     return w / np.linalg.norm(w)
 
 
@@ -107,6 +109,7 @@ def make_sensing(size: int = 30, rank: int = 4, num_measurements: int = 60, seed
     if r > d:
         raise ValueError(f"rank must be at most size = {d}, got {r}")
     m = _validate.integer("num_measurements", num_measurements, minimum=1)
+    _require_memory("num_measurements · size · size", m * d * d)
     generator = _generator("make_sensing", seed)
     sensors = generator.standard_normal((m, d, d))
     U = generator.standard_normal((d, r))
@@ -130,9 +133,15 @@ def sensing_start(size: int = 30, alpha: float = 1.0, seed: int = 0, *, per_colu
     (0.25, (30, 30))
     """
     d = _validate.integer("size", size, minimum=1)
+    _require_memory("size · size", d * d)
     Z = _generator("sensing_start", seed).standard_normal((d, d))
     scale = _validate.squarable("alpha", _validate.real("alpha", alpha, minimum=0.0)) ** 2
     return {"scale": scale / d if per_column else scale, "direction": Z / np.linalg.norm(Z, axis=0)}
+
+
+def _require_memory(name: str, count: int) -> None:
+    """Refuse sizes that no machine holds, before NumPy fails on them."""
+    _validate.integer(name, count, maximum=2**40)
 
 
 def _generator(purpose: str, seed: int) -> np.random.Generator:

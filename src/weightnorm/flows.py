@@ -36,6 +36,7 @@ class Trajectory:
     message : str
     drift : float
         The largest departure of the invariant from its start, relative to the larger of 1 and its terms log ‖w⊥‖ and g²/2c.
+        NaN where g²/2c overflows.
     """
 
     time: Vector
@@ -102,10 +103,8 @@ def flow(
     >>> bool(abs(trajectory.scale[-1] - limit.scale) < 1e-9)
     True
     """
-    if not isinstance(problem, LeastSquares | GeneralizedLinear):
-        raise TypeError(
-            f"problem must be a LeastSquares or a GeneralizedLinear, got {type(problem).__name__}; use wn.LeastSquares(A, y)"
-        )
+    kinds = LeastSquares, GeneralizedLinear
+    _validate.instance("problem", problem, *kinds, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     ratios = [_validate.real("ratio", ratio, minimum=0.0)]
@@ -117,6 +116,11 @@ def flow(
     start, frame = space.start(unit)
     with np.errstate(divide="ignore"):
         state = np.concatenate([[g], start[:-1], [np.log(start[-1])]])
+    with np.errstate(all="ignore"):
+        loss = float(space.reduced.value_and_gradient(g * start[None])[0][0])
+    if not np.isfinite(loss):
+        advice = "start from a smaller one, or rescale the problem"
+        raise ValueError(f"scale = {g:g} starts at a loss of {loss:g}; {advice}")
     pieces, begun, status, message = [], 0.0, Status.MAX_STEPS, ""
     for c in ratios:
         times, states, status, message = integrate(space.reduced, state, c, tolerance, end)
@@ -136,8 +140,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     >>> wn.gradient_flow(problem, 2.8, w0, times=[0.0, 1.0, 50.0]).loss.round(3).tolist()
     [4.485, 0.607, 0.0]
     """
-    if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
     t = _validate.array("times", times, ndim=1)
@@ -148,7 +151,9 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     reduced = space.diagonal
     x = np.empty((t.size, start.size))
     x[:, -1] = g * start[-1]
-    x[:, :-1] = reduced.target + np.exp(-np.outer(t, reduced.curvatures)) * (g * start[:-1] - reduced.target)
+    with np.errstate(over="ignore", under="ignore"):  # e^−∞ is 0
+        decay = np.exp(-np.outer(t, reduced.curvatures))
+    x[:, :-1] = reduced.target + decay * (g * start[:-1] - reduced.target)
     missing = np.full(t.size, np.nan)
     norm, perp = np.linalg.norm(x, axis=1), np.abs(x[:, -1])
     loss = reduced.value_and_gradient(x)[0]
@@ -161,11 +166,15 @@ def _trajectory(
     invariants = []
     drift = 0.0
     for _, states, c in pieces:
-        values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite where c is tiny
+            values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
+        values = np.where(np.isneginf(states[:, -1]), -np.inf, values)  # in the row space, whatever g
         invariants.append(values)
-        if c > 0 and np.isfinite(values[0]):
+        if c > 0 and np.isfinite(values).all():
             terms = max(1.0, float(np.abs(states[:, -1]).max()), float((states[:, 0] ** 2).max() / (2 * c)))
             drift = max(drift, float(np.abs(values - values[0]).max()) / terms)
+        elif np.isposinf(values).any():
+            drift = np.nan  # nothing to measure it by
     states = np.concatenate([states for _, states, _ in pieces])
     g = states[:, 0]
     coordinates = g[:, None] * np.column_stack([states[:, 1:-1], np.exp(states[:, -1])])

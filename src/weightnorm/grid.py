@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from . import _validate
 from ._pool import available_cores, run_all
 from ._validate import Matrix, Vector
-from .begin.check import check_method
 from .begin.linear import perp_direction
 from .begin.own_method import private_copy, runs_reduced
 from .loops.compiled import CompiledRuns, fresh_state
@@ -25,7 +24,7 @@ from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 from .result import Status, empty_grid
 from .rowspace import ReducedProblem, RowSpace
 from .run import MAX_STEPS
-from .sensing_grid import SENSING_FLOATS, compute_sensing_grid
+from .sensing_grid import SENSING_FLOATS, check_methods, compute_sensing_grid, tell
 
 if TYPE_CHECKING:
     import xarray
@@ -116,7 +115,7 @@ def compute_grid(
     """The arrays (method, start, scale) of a sweep, for those who label them themselves."""
     grid = _check(problem, methods, scales, directions)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps)
+    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
     _validate.choice("coordinates", coordinates, ("reduced", "full"))
     workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     shape = (len(methods), len(grid.directions), len(grid.scales))
@@ -147,11 +146,8 @@ class Grid:
 
 
 def _check(problem: Any, methods: Any, scales: Any, directions: Any) -> Grid:
-    if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
-    for method in methods.values():
-        check_method(method, problem)
-    g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
+    check_methods(methods, problem)
+    g = _validate.number_or_vector("scales", scales)
     return Grid(tuple(methods.values()), g, _validate.directions(directions, problem.shape[1]))
 
 
@@ -227,15 +223,13 @@ def _execute(
     if workers == 1:  # here and now: cheaper than a pool of one
         for piece in pieces:
             done += work(*piece)
-            if progress is not None:
-                progress(done, total)
+            tell(progress, done, total)
         return
     counted = [done]
 
     def finished(sizes: list[int]) -> None:
         counted[0] += sum(sizes)
-        if progress is not None:
-            progress(counted[0], total)
+        tell(progress, counted[0], total)
 
     run_all(lambda piece: work(*piece), pieces, workers, cancel, finished)
 

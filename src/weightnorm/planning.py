@@ -82,13 +82,14 @@ def plan(problem: LeastSquares, accuracy: float) -> Plan:
     >>> result.distance <= 1e-3 * 3.0, plan.num_steps
     (True, 68)
     """
-    if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     target = _validate.real("accuracy", accuracy, minimum=1e-100)
     lam = problem.factorisation.singular_values**2
     gstar = float(np.linalg.norm(problem.target))
     if gstar == 0.0:
         raise ValueError("y is zero, or wholly out of A's reach: x* = 0 is where you already are at scale 0")
+    if not np.isfinite(gstar):
+        raise ValueError("problem has a y so large against A that ‖x*‖ overflows; rescale them")
     largest, smallest = float(lam.max()), float(lam.min())
     if smallest >= largest * (1.0 - EQUAL):
         return _plan_orthogonal(problem, gstar, largest, target)
@@ -100,7 +101,7 @@ def _plan_orthogonal(problem: LeastSquares, gstar: float, curvature: float, accu
     low, high = 0.0, 0.499
     for _ in range(200):
         middle = 0.5 * (low + high)
-        fine = 6.25 * middle**4 + middle**2 / (1.0 - middle**2) <= accuracy**2
+        fine = 6.25 * middle**4 + middle**2 / (1.0 - middle**2) <= min(accuracy, 1.0) ** 2
         low, high = (middle, high) if fine else (low, middle)
     phases = two_phase_b(gstar, 0.1 * gstar, low, second_step=1.0)
     thaw = schedules.two_phase(0.0, 1.0 / curvature, phases.first)
@@ -112,7 +113,7 @@ def _plan_orthogonal(problem: LeastSquares, gstar: float, curvature: float, accu
 
 def _plan_general(problem: LeastSquares, gstar: float, smallest: float, largest: float, accuracy: float) -> Plan:
     """rPGD at a fixed scale until g0‖w⊥‖ ≤ accuracy·g*/√2, then gradient descent, which keeps that and halves the rest."""
-    share = accuracy * gstar / np.sqrt(2.0)
+    share = min(accuracy, 1.0) * gstar / np.sqrt(2.0)
     g0 = general_matrix(gstar, smallest, largest, DELTA).value
     first = general_matrix_steps(1.0, min(1.0, share / g0), DELTA)
     second = max(0, int(np.ceil(np.log((g0 + gstar) / share) / -np.log1p(-smallest / largest))))

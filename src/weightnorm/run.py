@@ -78,8 +78,8 @@ def run(
     """
     check_method(method, problem)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps)
-    every = None if record is None else _validate.integer("record", record, minimum=1)
+    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
+    every = None if record is None else _validate.integer("record", record, minimum=1, maximum=_validate.MAX_COUNT)
     reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
     _check_start(scale, direction, start)
     recorder = None if every is None else Recorder(every)

@@ -48,9 +48,19 @@ class Schedule:
     norm_power: float = 0.0
     per_curvature: bool = False
 
+    def __post_init__(self) -> None:
+        if self.function is None:
+            phases, turns = _checked_phases("phases", self.phases, self.switches)
+            object.__setattr__(self, "phases", phases)
+            object.__setattr__(self, "switches", turns)
+        else:
+            _validate.function("function", self.function)
+        for name in ("scale_power", "norm_power"):
+            object.__setattr__(self, name, _validate.real(name, getattr(self, name)))
+
     def __call__(self, t: Any) -> NDArray[np.float64]:
         """The value (without the powers) at the step numbers t."""
-        steps = np.asarray(t, dtype=np.int64)
+        steps = _validate.step_numbers("t", t)
         if self.function is None and not self.switches:
             return np.full(steps.shape, self.phases[0])
         if self.function is None:
@@ -60,7 +70,8 @@ class Schedule:
 
     def _checked(self, t: int) -> float:
         assert self.function is not None
-        return _validate.real(f"the step size at t = {t}, from the callable {self.function!r},", self.function(t), minimum=0)
+        name = f"the step size at t = {t}, from the callable {self.function!r},"
+        return _validate.real(name, _validate.answer(name, self.function, t), minimum=0)
 
     @property
     def settled_from(self) -> int | None:
@@ -73,6 +84,24 @@ class Schedule:
     def ends_frozen(self) -> bool:
         """Whether the last value is zero for good."""
         return self.function is None and self.phases[-1] == 0.0
+
+
+def _switch(name: str, value: object) -> int:
+    return _validate.integer(name, value, maximum=_validate.MAX_COUNT)
+
+
+Phases = tuple[tuple[float, ...], tuple[int, ...]]
+
+
+def _checked_phases(name: str, values: Any, switches: Any) -> Phases:
+    """Values, called `name`, and the step numbers between them."""
+    given, at = _validate.items(name, values), _validate.items("switches", switches)
+    phases = [_validate.real(f"{name}[{i}]", value, minimum=0.0) for i, value in enumerate(given)]
+    turns = [_switch(f"switches[{i}]", switch) for i, switch in enumerate(at)]
+    if len(phases) != len(turns) + 1:
+        counts = f"{len(phases)} and {len(turns)}"
+        raise ValueError(f"{name} must have one entry more than switches, got {counts}")
+    return tuple(phases), tuple(turns)
 
 
 def constant(value: float) -> Schedule:
@@ -95,7 +124,7 @@ def two_phase(before: float, after: float, switch: int) -> Schedule:
     """
     return Schedule(
         phases=(_validate.real("before", before, minimum=0.0), _validate.real("after", after, minimum=0.0)),
-        switches=(_validate.integer("switch", switch),),
+        switches=(_switch("switch", switch),),
     )
 
 
@@ -106,10 +135,7 @@ def piecewise(values: Sequence[float], switches: Sequence[int]) -> Schedule:
     >>> schedules.piecewise([1.0, 0.5, 0.25], switches=[10, 20])([0, 10, 19, 20])
     array([1.  , 0.5 , 0.5 , 0.25])
     """
-    phases = tuple(_validate.real(f"values[{i}]", value, minimum=0.0) for i, value in enumerate(values))
-    turns = tuple(_validate.integer(f"switches[{i}]", switch) for i, switch in enumerate(switches))
-    if len(phases) != len(turns) + 1:
-        raise ValueError(f"values must have one entry more than switches, got {len(phases)} and {len(turns)}")
+    phases, turns = _checked_phases("values", values, switches)
     if any(late <= early for early, late in pairwise(turns)):
         raise ValueError(f"switches must increase, got {list(turns)}")
     return Schedule(phases=phases, switches=turns)

@@ -35,6 +35,27 @@ Place = tuple[int, int, int]
 Progress = Callable[[int, int], None]
 
 
+def check_methods(methods: Any, problem: Any) -> None:
+    """Refuse what is no mapping of names, which label an axis, to methods for this problem."""
+    if not isinstance(methods, Mapping) or not methods:
+        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
+    for name in methods:
+        if not isinstance(name, str):
+            given = f"{type(name).__name__}: {name!r}"
+            raise TypeError(f"methods must have names (str) as keys, got {given}")
+    for name, method in methods.items():
+        try:
+            check_method(method, problem)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"methods[{name!r}]: {error}") from None
+
+
+def tell(progress: Progress | None, done: int, total: int) -> None:
+    """Report progress to whoever asked for it."""
+    if progress is not None:
+        _validate.answer(f"progress({done}, {total})", progress, done, total)
+
+
 @quietly
 def compute_sensing_grid(
     problem: MatrixSensing,
@@ -48,15 +69,12 @@ def compute_sensing_grid(
     progress: Progress | None,
 ) -> tuple[dict[str, NDArray[Any]], Vector]:
     """The arrays (method, start, scale) of a sweep, and the scales."""
-    if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
-    for method in methods.values():
-        check_method(method, problem)
-    g = _validate.array("scales", np.atleast_1d(np.asarray(scales)), ndim=1)
-    factors = np.asarray(directions)
+    check_methods(methods, problem)
+    g = _validate.number_or_vector("scales", scales)
+    factors = _validate.numbers("directions", directions)
     W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps)
+    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
     compiled = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
     workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     names = [name for name in SENSING_FLOATS if name != "recovery_error" or problem.ground_truth is not None]
@@ -68,15 +86,13 @@ def compute_sensing_grid(
         runs = _runs(problem, chosen, states, tolerance, workers, compiled)
 
         def report(runs: SensingRuns | PlainRuns = runs, before: int = done) -> bool:
-            if progress is not None:
-                progress(before + int((~runs.alive).sum()), total)
+            tell(progress, before + int((~runs.alive).sum()), total)
             return False
 
         status = drive(runs, tolerance, max_steps, Watch(), cancelled=report)
         _write(out, batch, runs, problem, status)
         done += len(batch)
-    if progress is not None:
-        progress(total, total)
+    tell(progress, total, total)
     return out, g
 
 

@@ -28,6 +28,7 @@ HIGH_LOSS = 1e-3  # above this …
 IMPROVEMENT = 0.98  # … a best loss that has not shrunk to this share of itself …
 PATIENCE = 2_000  # … in so many steps, by a loss that goes up and down, means that the step is too large
 SLICE = 500
+MAX_BUDGET = 10**9  # steps of the last refinement, at most: an hour and more
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +167,28 @@ def search_steps(
     if count + refinements > 100:
         raise ValueError(f"num_candidates and refinements must be at most 100 together, got {count} and {refinements}")
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0, strict=True)
-    max_steps = _validate.integer("max_steps", max_steps, minimum=1)
+    max_steps = _validate.integer("max_steps", max_steps, minimum=1, maximum=MAX_BUDGET)
+    if max_steps * 2**refinements > MAX_BUDGET:
+        most = (MAX_BUDGET // max_steps).bit_length() - 1
+        raise ValueError(
+            f"refinements must be at most {most} with max_steps = {max_steps}, got {refinements}: "
+            f"each halving may take twice the steps, and {MAX_BUDGET:,} is the most there may be"
+        )
     workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
     if not tasks:
         return []
     steps = [first / 2**k for k in range(count + refinements)]  # the last ones only refine
     methods, states = [], []
     for rule, scale, direction in tasks:
+        _validate.function("rule", rule)
         for step in steps:
-            method = rule(step)
-            check_method(method, problem)
+            method = _validate.answer(f"rule({step:g})", rule, step)
             if not SensingRuns.can_run(method):
                 raise TypeError(
                     f"rule must give a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}; and the search runs "
                     "compiled, so NUMBA_DISABLE_JIT must not be set"
                 )
+            check_method(method, problem)
             state = start_state(method, problem, scale, direction)
             check_scale(method, problem, state.scale)
             methods.append(method)

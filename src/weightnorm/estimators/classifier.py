@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate
 from ..problems import GeneralizedLinear
 from ..problems.logits import Logits
 from ..rowspace import RowSpace
+from ..schedules import as_schedule
 from .base import WeightNormEstimator
-from .data import Centred, centre, require_squares, start_direction
+from .data import Centred, centre, predictions, require_squares, start_direction
 from .training import Trained, train
 
 METHODS = ("rpgd", "wn", "gd")
@@ -114,9 +114,18 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     def fit(self, X: Any, y: Any) -> WeightNormClassifier:
         """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least two classes."""
         method, ratio, tol, max_iter = self._options(METHODS)
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
+        for name in ("direction_step", "scale_step"):
+            step = getattr(self, name)
+            if step is not None and as_schedule(name, step).per_curvature:
+                reason = "and a classifier has no fixed largest curvature; use another"
+                raise ValueError(f"{name} is a curvature step, {reason}")
+        X, y = self._data(X, y)
         require_squares(X)
-        check_classification_targets(y)
+        try:
+            with np.errstate(all="ignore"):  # labels may be numbers of any size
+                check_classification_targets(y)
+        except ValueError as error:
+            raise ValueError(f"y has no class labels: {error}") from error
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two")
@@ -154,8 +163,8 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The logits: (n_samples,) for two classes, (n_samples, n_classes) for more."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64, reset=False)
-        logits = np.asarray(X @ self.coef_.T + self.intercept_)
+        X = self._data(X, reset=False)
+        logits = predictions(X, self.coef_.T, self.intercept_)
         return logits[:, 0] if self.classes_.size == 2 else logits
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -173,7 +182,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
 
     def _start(self, num_features: int, num_columns: int, centred: Centred) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The scales (K,) and unit directions (n_features and the constant, K) of the start."""
-        generator = check_random_state(self.random_state)
+        generator = self._generator()
         shape = (num_features,) if num_columns == 1 else (num_columns, num_features)
         if self.coef_init is not None and self.direction is not None:
             raise ValueError("give either coef_init or direction, not both")

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from .. import _validate
 from ..problems.factorisation import LARGEST
-from ..schedules import Schedule, as_schedule
+from ..schedules import as_schedule, constant
 
 Array = NDArray[np.float64]
 
@@ -101,15 +102,24 @@ def _centred_sparse(X: Any, fit_intercept: bool, constant: float) -> Any:
     )
 
 
+def predictions(X: Any, coef: Array, intercept: Any) -> Array:
+    """X coef + intercept, refused where it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.asarray(X @ coef + intercept)
+    if not np.isfinite(values).all():
+        raise ValueError("X has entries so large that the predictions overflow; rescale it")
+    return values
+
+
 def start_direction(name: str, direction: Any, shape: tuple[int, ...], generator: Any) -> Array:
     """The direction given, checked, or one at random; as an array of this shape."""
     if direction is None:
         return np.asarray(generator.standard_normal(shape))
-    value = np.asarray(direction, dtype=np.float64)
+    value = _validate.numbers(name, direction)
     if len(shape) == 1 and value.shape == (1, *shape):  # a classifier's own coef_
         value = value[0]
-    if value.shape != shape or not np.isfinite(value).all():
-        raise ValueError(f"{name} must have shape {shape} and finite entries, got shape {value.shape}")
+    if value.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got shape {value.shape}")
     if np.abs(value).max(initial=0.0) > LARGEST:
         raise ValueError(f"{name} has a largest entry of {np.abs(value).max():.3g}, whose square overflows; rescale it")
     return value
@@ -123,18 +133,24 @@ def both_steps(eta: float, c: float, direction_step: Any, scale_step: Any) -> tu
         return direction_step, scale_step
     name, step = ("direction_step", direction_step) if scale_step is None else ("scale_step", scale_step)
     given = as_schedule(name, step)
-    if given != Schedule(phases=given.phases) or len(given.phases) != 1:
+    if given.function is not None or given != constant(given.phases[0]):
         raise ValueError(f"{name} changes with time or scale, so the other step must be given too; only a number implies it")
     value = given.phases[0]
     return (value, c * value) if scale_step is None else (value / c, value)
 
 
-def in_units(step: Any, unit: float, power: int) -> Any:
+def in_units(name: str, step: Any, unit: float, power: int) -> Any:
     """A step given for weights, in place of weights/unit: the step of w, which goes with g², has power 2, that of g 0."""
     if step is None:
         return None
-    schedule = as_schedule("the step", step)
-    factor = unit ** (power + (-2.0 if schedule.per_curvature else schedule.scale_power))
+    schedule = as_schedule(name, step)
+    own = -2.0 if schedule.per_curvature else schedule.scale_power
+    with np.errstate(over="ignore", under="ignore"):
+        factor = float(np.float64(unit) ** (power + own))
+        largest = factor * max(schedule.phases, default=0.0)
+    if factor == 0.0 or not np.isfinite(factor) or not np.isfinite(largest):
+        reason = f"whose largest entry is {unit:.3g}; rescale y"
+        raise ValueError(f"{name} cannot be given in units of y, {reason}")
     function = schedule.function
     if function is None:
         return replace(schedule, phases=tuple(factor * value for value in schedule.phases))

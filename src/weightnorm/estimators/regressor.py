@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.base import Method
 from ..problems import LeastSquares
+from ..problems.factorisation import LARGEST
 from ..run import run
 from ..theory import flow_limit
 from .base import WeightNormEstimator
-from .data import both_steps, centre, in_units, require_squares, start_direction
+from .data import both_steps, centre, in_units, predictions, require_squares, start_direction
 
 METHODS = ("limit", "rpgd", "wn", "gd")
 
@@ -115,10 +115,14 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
     def fit(self, X: Any, y: Any) -> WeightNormRegressor:
         """Fit to samples X (n_samples, n_features), dense or sparse, and targets y."""
         method, ratio, tol, max_iter = self._options(METHODS)
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64, y_numeric=True)
+        X, y = self._data(X, y, y_numeric=True)
         require_squares(X)
         unit, offset, rest = _standard(np.asarray(y, dtype=np.float64), bool(self.fit_intercept))
         scale, direction = self._start(X.shape[1])
+        if abs(scale) > LARGEST * unit:
+            name = "scale" if self.coef_init is None else "coef_init"
+            reason = f"too large for y, whose largest entry is {unit:.3g}; rescale y"
+            raise ValueError(f"{name} has size {abs(scale):.3g}, {reason}")
         centred = centre(X, bool(self.fit_intercept))
         problem = LeastSquares(centred.A, rest)
         problem.factorise(centred.noise, in_place=True)
@@ -130,20 +134,28 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         else:
             rule = self._rule(method, problem, ratio * gstar**2, max(gstar, abs(scale) / unit), unit)
             end = _run(rule, problem, scale / unit, direction, tol, max_iter)
-        self.coef_, self.scale_ = unit * end.coef, unit * end.scale
+        if not np.isfinite(end.coef).all():
+            advice = "use smaller direction_step and scale_step"
+            raise ValueError(f"training diverged after {end.num_steps} steps; {advice}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            coef = unit * end.coef
+            intercept = unit * offset - float(centred.means @ coef)
+        if not np.isfinite([*coef, intercept, unit * end.scale, unit * end.distance]).all():
+            reason = "and the coefficients overflow; rescale y or X"
+            raise ValueError(f"y has a largest entry of {unit:.3g}, {reason}")
+        self.coef_, self.intercept_, self.scale_ = coef, intercept, unit * end.scale
         self.perp_norm_, self.min_norm_distance_ = unit * end.perp_norm, unit * end.distance
         self.n_iter_, self.status_ = end.num_steps, end.status
-        self.intercept_ = unit * offset - float(centred.means @ self.coef_)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The fitted values at samples X."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
+        X = self._data(X, reset=False)
+        return predictions(X, self.coef_, self.intercept_)
 
     def _start(self, num_features: int) -> tuple[float, NDArray[np.float64]]:
-        generator = check_random_state(self.random_state)
+        generator = self._generator()
         if self.coef_init is None:
             direction = start_direction("direction", self.direction, (num_features,), generator)
             return _validate.squarable("scale", self.scale), direction
@@ -153,12 +165,18 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         size = float(np.linalg.norm(start))
         return size, start if size > 0 else generator.standard_normal(num_features)
 
+    def _steps_in_units(self, unit: float) -> tuple[Any, Any]:
+        return (
+            in_units("direction_step", self.direction_step, unit, 2),
+            in_units("scale_step", self.scale_step, unit, 0),
+        )
+
     def _rule(self, method: str, problem: LeastSquares, c: float, largest_scale: float, unit: float) -> Method:
         curvature = problem.curvature or 1.0  # a zero X leaves nothing to be stable about
         if method == "gd":
             return GradientDescent(1.0 / curvature if self.direction_step is None else self.direction_step)
         eta = 0.5 / (curvature * max(largest_scale**2, c))
-        steps = both_steps(eta, c, in_units(self.direction_step, unit, 2), in_units(self.scale_step, unit, 0))
+        steps = both_steps(eta, c, *self._steps_in_units(unit))
         return RPGD(*steps) if method == "rpgd" else WeightNorm(*steps)
 
 

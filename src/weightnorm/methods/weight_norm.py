@@ -51,9 +51,10 @@ class WeightNorm:
         as_schedule("direction_step", self.direction_step)
         as_schedule("scale_step", self.scale_step)
         _validate.choice("blocks", self.blocks, ("all", "columns"))
-        _validate.real("initial_norm", self.initial_norm, minimum=0.0, strict=True)
-        if not 1e-100 <= self.initial_norm <= 1e100:
-            raise ValueError(f"initial_norm must be between 1e-100 and 1e100, got {self.initial_norm:g}")
+        norm = _validate.real("initial_norm", self.initial_norm, minimum=0.0, strict=True)
+        if not 1e-100 <= norm <= 1e100:
+            raise ValueError(f"initial_norm must be between 1e-100 and 1e100, got {norm:g}")
+        object.__setattr__(self, "initial_norm", norm)
 
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:

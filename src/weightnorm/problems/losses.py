@@ -144,6 +144,8 @@ def as_loss(loss: Any, y: Vector) -> Loss:
             f"loss must take z of shape (n, {y.size}): value(z) gives that shape or (n,), derivative(z) that shape; for n = 2 "
             f"they gave {value} and {slope}"
         )
+    for method in ("value", "derivative"):
+        _validate.numbers(f"loss.{method}(0)", getattr(loss, method)(rows))
     own: Loss = loss
     return own
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-MAX_STEPS = 20_000
+MAX_EVALUATIONS = 40_000  # of the field: a second or two
 
 
 def integrate_until(
@@ -19,20 +19,31 @@ def integrate_until(
     """Integrate until `done`, by LSODA and, should it fail, by Radau; the state, and whether it got there."""
     from scipy.integrate import LSODA, Radau
 
-    state, time, count = start, 0.0, 0
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    state, time, evaluations = start, 0.0, 0
+
+    def counted(t: float, at: Array) -> Array:
+        nonlocal evaluations
+        evaluations += 1
+        slope = field(t, at)
+        if not np.isfinite(slope).all():
+            raise FloatingPointError
+        return slope
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a failed step is an answer, not a warning
         for kind in (LSODA, Radau):
-            try:
-                solver = kind(field, time, state, np.inf, rtol=1e-10, atol=1e-13)
-                while count < MAX_STEPS and solver.status == "running":
+            solver: Any = None
+            while evaluations < MAX_EVALUATIONS and (solver is None or solver.status == "running"):
+                try:
+                    solver = solver or kind(counted, time, state, np.inf, rtol=1e-10, atol=1e-13)
                     solver.step()
-                    if solver.status == "failed" or float(solver.t) == time or not np.isfinite(solver.y).all():
-                        break
-                    state, time, count = solver.y.copy(), float(solver.t), count + 1
-                    watch(state)
-                    if done(state):
-                        return state, True
-            except (ValueError, ArithmeticError, np.linalg.LinAlgError):
-                continue  # beyond all measure: a field that overflows
+                except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
+                    break
+                stalled = float(solver.t) == time or not np.isfinite(solver.y).all()
+                if solver.status == "failed" or stalled:
+                    break
+                state, time = solver.y.copy(), float(solver.t)
+                watch(state)
+                if done(state):
+                    return state, True
     return state, False

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .formula import formula
 from .statement import Value, assume
 
 
+@formula
 def adaptive_lambda_rpgd(g: float, g_next: float, v_norm: float, step: float) -> Value:
     """λ_t = (g‖v‖ − g')/(2ηg²g'), with x' = x − η_x (Aᵀr + 2λ_t x) and η_x = ηgg'/‖v‖ (the paper lacks the 2).
 
@@ -19,6 +21,7 @@ def adaptive_lambda_rpgd(g: float, g_next: float, v_norm: float, step: float) ->
     return Value(value, assumptions=(assume("g' ≠ 0 and η > 0", g_next != 0 and step > 0),), paper="Appendix A, rPGD")
 
 
+@formula
 def adaptive_lambda_wn(g: float, g_next: float, norm: float, norm_next: float, along: float, step: float) -> Value:
     """WN's: (‖w'‖‖w‖/(2ηg'g))·(1 − g'‖w‖/(g‖w'‖) − η(g'/‖w'‖)⟨w, Aᵀr⟩/‖w‖²); the paper's prefactor lacks 2η.
 
@@ -34,6 +37,7 @@ def adaptive_lambda_wn(g: float, g_next: float, norm: float, norm_next: float, a
     return Value(value, assumptions=(assume("g ≠ 0, g' ≠ 0 and η > 0", g * g_next != 0 and step > 0),), paper="Appendix A, WN")
 
 
+@formula
 def adaptive_lambda_sign(g: float, parallel: float, gstar: float) -> Value:
     """Orthogonal A, rPGD, η = 1/g²: whether a small enough scale step makes λ_t > 0 — iff ‖A g w‖ < g*, for g > 0.
 

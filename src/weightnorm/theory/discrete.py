@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import _validate
 from .._validate import Vector
+from .formula import formula
 from .statement import Value, assume
 
 
+@formula
 def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
     """The five identities of one rPGD step with AAᵀ = I and η = 1/g² (Lemma v_norm), for any g ≠ 0.
 
@@ -20,7 +23,7 @@ def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
     >>> round(step_identities(1.0, 1.0, 0.0, [3.0]).value["v_norm"], 4)  # √(1 + 9)
     3.1623
     """
-    y = np.asarray(y, dtype=np.float64)
+    y = _validate.array("y", y, ndim=1)
     gstar = float(np.linalg.norm(y))
     square = g * g + gstar**2 - (g * parallel) ** 2  # g²‖v‖²
     v_norm = float(np.sqrt(square) / abs(g))
@@ -35,6 +38,7 @@ def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
     return Value(value, assumptions=(assume("g ≠ 0", g != 0), assume("y ≠ 0", gstar > 0)), paper="Lemma v_norm")
 
 
+@formula
 def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
     """g_{t+1} = g + (γg/2)(‖v‖² − 1) − (γ/2g)‖r‖², so at most its first two terms for g > 0 (Lemma g_update).
 
@@ -48,6 +52,7 @@ def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
     return Value(value, assumptions=(assume("g > 0 (for g < 0 the bound is from below)", g > 0),), paper="Lemma g_update")
 
 
+@formula
 def scale_gap(a: float, b: float, g: float, step: float) -> Value:
     """B − g_{t+1} = (1 − γ)(a − g) − (a − b)(1 − γ(a + b)/(g + a)), with a = g_{t−1}‖v_{t−1}‖, b = g_t‖v_t‖, g = g_t.
 
@@ -65,6 +70,7 @@ def scale_gap(a: float, b: float, g: float, step: float) -> Value:
     return Value(value, assumptions=(assume("γ ≤ 1", step <= 1),), paper="Lemma g_update, identity (exact form)")
 
 
+@formula
 def scale_increases(g: float, a: float, step: float) -> Value:
     """g_{t+1} > g_t for t ≥ 1, γ > 0 and g_t < a = g_{t−1}‖v_{t−1}‖ (Lemma g_increase); not "for any g0 > 0".
 
@@ -76,6 +82,7 @@ def scale_increases(g: float, a: float, step: float) -> Value:
     return Value(step > 0 and g < a, assumptions=conditions, paper="Lemma g_increase")
 
 
+@formula
 def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
     """g_t²‖v_t‖² = a² + (g_t² − a²)(1 − ‖Aw_t‖²), a = g_{t−1}‖v_{t−1}‖ (Lemma gv prints (1 − ‖Aw_t‖)²).
 
@@ -90,6 +97,7 @@ def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
     return Value(value, paper="Lemma gv (misprint in the last factor)")
 
 
+@formula
 def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
     """‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖², h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g* (Lemma Aw).
 
@@ -99,12 +107,14 @@ def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
     >>> round(perp_bound([1.0, 1.0], [0.5, 0.9], gstar=3.0).value, 4)
     0.2845
     """
-    g, p = np.asarray(scales, dtype=np.float64), np.asarray(parallels, dtype=np.float64)
+    g = _validate.array("scales", scales, ndim=1)
+    p = _validate.vector("parallels", parallels, g.size)
     h = gstar**2 - (g * p) ** 2
     bound = float(np.exp(-np.sum(h / (gstar**2 + h))) * (1.0 - p[0] ** 2))
     return Value(bound, assumptions=(assume("|g_i| ≤ g*", (np.abs(g) <= gstar).all()),), paper="Lemma Aw (exact form)")
 
 
+@formula
 def perp_contraction(perp: float, g: float, gstar: float) -> Value:
     """‖w⊥_{t+1}‖² = ‖w⊥‖²/(‖w⊥‖² + g*²/g²) ≤ (g²/g*²)‖w⊥‖², orthogonal A, η = 1/g² (eq. shrink).
 
@@ -116,6 +126,7 @@ def perp_contraction(perp: float, g: float, gstar: float) -> Value:
     return Value(value, paper="eq. (shrink)")
 
 
+@formula
 def loss_gap(g_next: float, g: float, v_norm: float, next_parallel: float) -> Value:
     """‖r_{t+1}‖² = (g_{t+1} − g_t‖v_t‖)²·‖Aw_{t+1}‖² (printed without the last factor).
 
@@ -127,6 +138,7 @@ def loss_gap(g_next: float, g: float, v_norm: float, next_parallel: float) -> Va
     return Value({"exact": printed * next_parallel**2, "printed": printed}, paper="proof of Theorem 3.2")
 
 
+@formula
 def escape(g0: float, parallel: float, gstar: float) -> Value:
     """‖Aw_1‖ = g*/√(g*² + g0²(1 − ‖Aw_0‖²)) > 0 after one step with η = 1/g0², g0 ≠ 0: S and its basin are left.
 
@@ -138,6 +150,7 @@ def escape(g0: float, parallel: float, gstar: float) -> Value:
     return Value(value, assumptions=(assume("g0 ≠ 0", g0 != 0), assume("y ≠ 0", gstar > 0)), paper="section 3")
 
 
+@formula
 def orthogonal_gstar(y: Any) -> Value:
     """g* = ‖y‖ for orthogonal A.
 
@@ -145,6 +158,7 @@ def orthogonal_gstar(y: Any) -> Value:
     >>> orthogonal_gstar([3.0, 4.0]).value
     5.0
     """
+    y = _validate.array("y", y, ndim=1)
     return Value(float(np.linalg.norm(y)), paper="section 2, after Theorem 2.5")
 
 
@@ -155,6 +169,7 @@ def _parts(g: float, unit: Vector, pull: Vector) -> tuple[float, float, float]:
     return s, float(pull @ pull), float(across @ across)
 
 
+@formula
 def wn_step(g: float, w: Any, pull: Any, step: float) -> Value:
     """WN's exact recursions for N = ‖w‖²: N' = N + η²g²‖PAᵀr‖²/N, w⊥' = w⊥·(1 + ηgs/N). `pull` is Aᵀr.
 
@@ -162,13 +177,15 @@ def wn_step(g: float, w: Any, pull: Any, step: float) -> Value:
     >>> wn_step(1.0, [1.0, 0.0], [0.0, 1.0], 0.5).value["square"]
     1.25
     """
-    w, pull = np.asarray(w, dtype=np.float64), np.asarray(pull, dtype=np.float64)
+    w = _validate.array("w", w, ndim=1)
+    pull = _validate.vector("pull", pull, w.size)
     square = float(w @ w)
     s, _, across = _parts(g, w / np.sqrt(square), pull)
     value = {"square": square + (step * g) ** 2 * across / square, "perp_factor": 1.0 + step * g * s / square}
     return Value(value, paper="beyond the paper")
 
 
+@formula
 def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
     """rPGD's: ‖v‖² = 1 − 2ηgs + η²g²‖Aᵀr‖², w⊥' = w⊥/‖v‖, which grows iff ‖v‖ < 1: 2s > ηg‖Aᵀr‖² for g > 0.
 
@@ -176,13 +193,15 @@ def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
     >>> rpgd_step(1.0, [1.0, 0.0], [0.5, 0.0], 1.0).value
     {'v_norm': 0.5, 'perp_factor': 2.0, 'perp_grows': True}
     """
-    w, pull = np.asarray(w, dtype=np.float64), np.asarray(pull, dtype=np.float64)
+    w = _validate.array("w", w, ndim=1)
+    pull = _validate.vector("pull", pull, w.size)
     s, whole, _ = _parts(g, w, pull)
     v_norm = float(np.sqrt(1.0 - 2.0 * step * g * s + (step * g) ** 2 * whole))
     value = {"v_norm": v_norm, "perp_factor": 1.0 / v_norm, "perp_grows": 2.0 * g * s > step * g * g * whole}
     return Value(value, assumptions=(assume("‖w‖ = 1", abs(w @ w - 1) < 1e-9),), paper="beyond the paper")
 
 
+@formula
 def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float) -> Any:
     """The change of I = log(‖w⊥‖/‖w‖) + g²/2c in one step, over η²: second order in the step.
 
@@ -193,8 +212,6 @@ def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float) -> A
     >>> float(invariant_drift("rpgd", g=1.0, s=1.0, across=0.0, ratio=1.0))
     1.0
     """
-    if method not in ("rpgd", "wn"):
-        raise ValueError(f"method must be 'rpgd' or 'wn', got {method!r}")
-    sign = 1.0 if method == "rpgd" else -1.0
-    g2, s2 = np.square(g), np.square(s)
-    return 0.5 * ((ratio + sign * g2) * s2 - g2 * np.asarray(across))
+    sign = 1.0 if _validate.choice("method", method, ("rpgd", "wn")) == "rpgd" else -1.0
+    g, s, across = _validate.broadcast(g=g, s=s, across=across)
+    return 0.5 * ((ratio + sign * g * g) * s * s - g * g * across)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from ..problems import LeastSquares
 from ._sign import limit_sign
+from .formula import formula
 from .setup import require_target, set_up
 from .statement import Value, assume
 
@@ -15,11 +17,13 @@ REST = 1e-9
 
 
 def _residual(problem: Any, g: float, w: Any) -> tuple[Any, Any]:
-    w = np.asarray(w, dtype=np.float64)
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    w = _validate.vector("w", w, problem.shape[1])
     r = problem.A @ (g * w) - problem.y
     return w, np.asarray(problem.A.T @ r)
 
 
+@formula
 def flow_step_sizes(step: float, ratio: float) -> Value:
     """Condition 1: the direction w moves with η and the scale g with cη (the paper's sentence has them swapped).
 
@@ -32,6 +36,7 @@ def flow_step_sizes(step: float, ratio: float) -> Value:
     return Value({"direction_step": eta, "scale_step": c * eta}, paper="Condition 1 (misprint: swapped)")
 
 
+@formula
 def gradients(problem: Any, g: float, w: Any) -> Value:
     """∇_w f = g Aᵀr and ∇_g f = wᵀAᵀr of f = ½‖A g w − y‖², with r = A g w − y (Lemma 2.1 prints y − A g w, and no g).
 
@@ -44,6 +49,7 @@ def gradients(problem: Any, g: float, w: Any) -> Value:
     return Value({"w": g * pull, "g": w @ pull}, paper="Lemma 2.1 (misprint: sign and a factor g)")
 
 
+@formula
 def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
     """The WN flow ġ = −c wᵀAᵀr, ẇ = −g (I − wwᵀ) Aᵀr, for unit w: the limit of WN's (g, w/‖w‖) and of rPGD's (g, w).
 
@@ -59,6 +65,7 @@ def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
     return Value(value, assumptions=(assume("‖w‖ = 1", unit),), paper="Lemma 2.1")
 
 
+@formula
 def stationary_point(problem: Any, g: float, w: Any) -> Value:
     """What kind of point (g, w) is: "solution", "spurious" (in S = {g = 0, yᵀAw = 0}) or "moving" (Lemma 2.2).
 
@@ -70,6 +77,7 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
     ...  ((1.0, [1.0, 0.0]), (0.0, [0.0, 1.0]), (0.0, [1.0, 0.0]))]
     ['solution', 'spurious', 'moving']
     """
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     w = _validate.direction("w", w, problem.shape[1])
     pull_y = np.asarray(problem.A.T @ problem.y)
     r = problem.A @ (g * w) - problem.y
@@ -85,6 +93,12 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
     return Value(value, assumptions=(assume("y ≠ 0", at_zero > 0),), paper="Lemma 2.2")
 
 
+def _require_positive(name: str, values: Any) -> None:
+    if not (values > 0).all():
+        raise ValueError(f"{name} must be greater than 0, got {values.min():g}")
+
+
+@formula
 def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
     """The invariant: w_t⊥ = exp((g0² − g_t²)/(2 c ‖w0‖²)) w0⊥, for any loss of Ax (Lemma 2.4; Appendix D without its misprint).
 
@@ -92,10 +106,13 @@ def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
     >>> round(float(perp_factor(1.0, 3.0, ratio=2.0)), 6)
     0.135335
     """
-    exponent = (np.square(g0) - np.square(g)) / (2.0 * np.asarray(ratio) * np.square(norm))
-    return np.exp(exponent)
+    first, last, c, size = _validate.broadcast(g0=g0, g=g, ratio=ratio, norm=norm)
+    _require_positive("ratio", c)
+    _require_positive("norm", size)
+    return np.exp((first - last) / (2.0 * c) * (first + last) / size / size)
 
 
+@formula
 def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
     """‖w⊥‖² exp(g²/c), which the WN flow keeps (the second display of Lemma 2.4 prints exp(g²/2c)).
 
@@ -103,9 +120,12 @@ def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
     >>> float(invariant(0.5, 0.0, 1.0))
     0.25
     """
-    return np.square(perp_norm) * np.exp(np.square(g) / np.asarray(ratio))
+    perp, scale, c = _validate.broadcast(perp_norm=perp_norm, g=g, ratio=ratio)
+    _require_positive("ratio", c)
+    return np.where(perp == 0.0, 0.0, np.square(perp) * np.exp(np.square(scale) / c))[()]
 
 
+@formula
 def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Value:
     """Theorem 2.5 (a)/(b): with c > 0 the loss goes to zero, or the flow ends in S.
 

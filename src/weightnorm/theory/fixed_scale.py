@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import _validate
 from .._validate import Vector
+from ..problems import LeastSquares
+from .formula import formula
 from .limits import Limit
 from .setup import Setup, require_target, set_up
 from .statement import Value, assume
@@ -32,6 +35,7 @@ def _ridge_direction(setup: Setup) -> Vector:
     return np.asarray(w / np.linalg.norm(w))
 
 
+@formula
 def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
     """Where the flow with c = 0 ends: g0·w̃, in the row space, for 0 < |g0| ≤ g*.
 
@@ -74,6 +78,7 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
     )
 
 
+@formula
 def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
     """Where c = 0 until nothing moves, then c > 0, ends: at (g*, w*), from g0 < 0 at (−g*, −w*); x* either way.
 
@@ -100,6 +105,7 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
     )
 
 
+@formula
 def sphere_ball(problem: Any, scale: float) -> Value:
     """Min ‖A g0 w − y‖² over the sphere ‖w‖ = 1 and over the ball ‖w‖ ≤ 1 (section 3).
 
@@ -111,10 +117,10 @@ def sphere_ball(problem: Any, scale: float) -> Value:
     >>> wn.theory.sphere_ball(problem, 1.0).applies, wn.theory.sphere_ball(problem, 4.0).applies
     (True, False)
     """
-    setup = set_up(problem, scale, problem.A.T @ problem.y)
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    _validate.real("scale", scale, minimum=0.0, strict=True)
+    setup = set_up(problem, scale, np.ones(problem.shape[1]))  # the minima depend on no direction
     require_target(setup)
-    if not setup.g0 > 0:
-        raise ValueError(f"scale must be greater than 0, got {setup.g0:g}")
     inside = _ridge_direction(setup) if setup.g0 < setup.gstar else setup.target / setup.g0
     error = setup.g0 * inside - setup.target
     value = {

@@ -12,6 +12,7 @@ from .. import _validate
 from .._validate import Vector
 from ._root import perp_at_the_end
 from ._sign import limit_sign
+from .formula import formula
 from .setup import Setup, require_target, set_up
 from .statement import Assumption, Statement, Value, assume
 
@@ -58,7 +59,7 @@ def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
     >>> float(limit_perp(g0=1e5, gstar=1.0, q0=0.5, ratio=1e-7).round(4))
     100000.0
     """
-    g0, gstar, q0, c = (_numbers(name, value) for name, value in zip(_NAMES, (g0, gstar, q0, ratio), strict=True))
+    g0, gstar, q0, c = _validate.broadcast(g0=g0, gstar=gstar, q0=q0, ratio=ratio)
     if not (gstar > 0).all():
         raise ValueError(f"gstar must be greater than 0, got {gstar.min():g}: y = 0 is excluded")
     if not (c > 0).all():
@@ -67,18 +68,6 @@ def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
         raise ValueError("q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0")
     with np.errstate(divide="ignore"):
         return perp_at_the_end(g0, gstar, 2.0 * np.log(q0), c)
-
-
-_NAMES = ("g0", "gstar", "q0", "ratio")
-
-
-def _numbers(name: str, value: Any) -> Array:
-    """Finite real numbers of any shape."""
-    values = np.asarray(value)
-    _validate.require_real_dtype(name, values.dtype)
-    values = values.astype(np.float64, copy=False)
-    _validate.require_finite(name, values)
-    return values
 
 
 def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
@@ -109,8 +98,12 @@ def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
     >>> float(limit_square(float("-inf"), 3.0, 1.0))
     9.0
     """
-    square = np.asarray(gstar, dtype=np.float64) ** 2
-    return np.asarray(square + perp_at_the_end(0.0, gstar, log_f0, ratio) ** 2)
+    start = _validate.numbers("log_f0", log_f0, minus_infinity=True)
+    _, gstar, c = _validate.broadcast(log_f0=np.zeros(start.shape), gstar=gstar, ratio=ratio)
+    if not ((gstar > 0) & (c > 0)).all():
+        raise ValueError("gstar and ratio must be greater than 0")
+    with np.errstate(over="ignore"):
+        return np.asarray(gstar**2 + perp_at_the_end(0.0, gstar, start, c) ** 2)
 
 
 def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
@@ -121,11 +114,13 @@ def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
     >>> float(perp_of_limit(2.0, g, 0.6**0.5, 1.0).round(4))
     0.1878
     """
-    g_limit, g0 = np.abs(_numbers("g_limit", g_limit)), np.abs(_numbers("g0", g0))
-    c = _numbers("ratio", ratio)
-    with np.errstate(divide="ignore", over="ignore"):  # q0 = 0 is a start in the row space: nothing, whatever the exponent
-        exponent = (g0 - g_limit) * ((g0 + g_limit) / (2.0 * c))
-        return np.asarray(g_limit * np.exp(np.log(_numbers("q0", q0)) + exponent))
+    g0, g_limit, q0, c = _validate.broadcast(g0=g0, g_limit=g_limit, q0=q0, ratio=ratio)
+    if not ((q0 >= 0) & (c > 0)).all():
+        raise ValueError("q0 must not be negative, and ratio must be greater than 0")
+    g0, g_limit = np.abs(g0), np.abs(g_limit)
+    with np.errstate(all="ignore"):  # q0 = 0 is a start in the row space: nothing, whatever the exponent
+        exponent = np.where(g0 == g_limit, 0.0, (g0 - g_limit) * ((g0 + g_limit) / (2.0 * c)))
+        return np.where((q0 == 0) | (g_limit == 0), 0.0, g_limit * np.exp(np.log(q0) + exponent))
 
 
 def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
@@ -177,11 +172,13 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
     setup = set_up(problem, scale, direction)
     require_target(setup)
-    with np.errstate(over="ignore"):
-        perp = float(setup.gstar * setup.q0 * np.exp((setup.g0**2 - setup.gstar**2) / (2 * c)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        exponent = (abs(setup.g0) - setup.gstar) * ((abs(setup.g0) + setup.gstar) / (2 * c))
+        perp = float(setup.gstar * setup.q0 * np.exp(exponent)) if setup.q0 > 0 else 0.0
         norm = float(np.hypot(setup.gstar, perp))
+        weights, seen = setup.lift(setup.target, perp), setup.lift(setup.target, 0.0)
     return Limit(
-        weights=setup.lift(setup.target, perp),
+        weights=np.where(np.isnan(weights), seen, weights),  # an infinite part has none along a zero axis
         scale=norm,
         norm=norm,
         perp_norm=perp,
@@ -232,6 +229,7 @@ class Comparison(Statement):
     threshold: float
 
 
+@formula
 def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Comparison:
     """When the WN flow ends closer to x* than gradient descent; the paper's g0² ≤ g*² decides neither way.
 
@@ -239,7 +237,6 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     >>> [wn_beats_gd(g0, 3.0, 0.6**0.5, ratio=10.0).closer for g0 in (1.0, 2.6, 2.8, 4.7, 4.8)]
     [False, False, True, True, False]
     """
-    g0, gstar, q0, ratio = (_validate.real(name, value) for name, value in zip(_NAMES, (g0, gstar, q0, ratio), strict=True))
     parallel = float(np.sqrt(max(0.0, 1.0 - q0**2)))
     wn, gd = float(limit_perp(g0, gstar, q0, ratio)), abs(g0) * q0
     return Comparison(
@@ -259,12 +256,13 @@ def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
     >>> distance_map(np.linspace(0, 4, 5), [0.1, 1.0], gstar=3.0, q0=0.7).shape
     (5, 2)
     """
-    rows, columns = np.atleast_1d(_numbers("g0", g0)), np.atleast_1d(_numbers("ratio", ratio))
+    rows, columns = np.atleast_1d(_validate.numbers("g0", g0)), np.atleast_1d(_validate.numbers("ratio", ratio))
     if rows.ndim != 1 or columns.ndim != 1:
         raise ValueError(f"g0 and ratio must be vectors, got shapes {rows.shape} and {columns.shape}")
     return limit_perp(rows[:, None], _validate.real("gstar", gstar), _validate.real("q0", q0), columns[None, :])
 
 
+@formula
 def example_2d(g0: float, ratio: float = 1.0) -> Value:
     """The paper's example A = [1, 0], y = 1, w0 = [0, 1]: the WN flow ends at [1, sign(g0)·√(G − 1)].
 
@@ -274,9 +272,7 @@ def example_2d(g0: float, ratio: float = 1.0) -> Value:
     >>> example_2d(2.0).value["wn"].round(3).tolist(), example_2d(2.0).value["printed"].round(2).tolist()
     ([1.0, 1.807], [1.0, 4.48])
     """
-    g0, ratio = _validate.real("g0", g0), _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    with np.errstate(over="ignore"):
-        printed = float(np.exp((g0 - 1.0) * ((g0 + 1.0) / (2.0 * ratio))))
+    printed = float(np.exp((g0 - 1.0) * ((g0 + 1.0) / (2.0 * ratio))))
     value = {
         "wn": np.array([1.0, np.sign(g0) * float(limit_perp(g0, 1.0, 1.0, ratio))]),
         "gd": np.array([1.0, g0]),

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from ..problems import LeastSquares
+from .formula import formula
 from .setup import require_target, set_up
 from .statement import Bounds, Value, assume
 
 
+@formula
 def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
     """−max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖², for a unit w and any sign of g (Lemma 2.3).
 
@@ -20,11 +23,13 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
     -1.0
     """
     c = _validate.real("ratio", ratio, minimum=0.0)
-    pull = problem.gradient(g * np.asarray(w, dtype=np.float64))
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    pull = problem.gradient(g * _validate.vector("w", w, problem.shape[1]))
     square = float(pull @ pull)
     return Bounds(-max(g * g, c) * square, -min(g * g, c) * square, paper="Lemma 2.3")
 
 
+@formula
 def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) -> Any:
     """‖r_t‖²/‖r_0‖² ≤ exp(−2kt), k = λmin·min(C², c), while |g| ≥ C (Lemma 2.3 prints the rate without λmin and 2).
 
@@ -33,9 +38,10 @@ def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) 
     1.0
     """
     rate = smallest * min(scale_bound**2, ratio)
-    return np.exp(-2.0 * rate * np.asarray(time, dtype=np.float64))
+    return np.exp(-2.0 * rate * _validate.numbers("time", time))
 
 
+@formula
 def convergence_time(problem: Any, scale: float, direction: Any, ratio: float, accuracy: float) -> Value:
     """A time after which the loss of the WN flow is at most `accuracy` (Theorem 2.6, halved and extended).
 

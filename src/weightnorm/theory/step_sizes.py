@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .. import _validate
+from .._validate import Vector
+from .formula import formula
 from .statement import Assumption, Statement, Value, assume
 
 
@@ -48,11 +52,22 @@ def _require(name: str, value: float, low: float, high: float) -> None:
         raise ValueError(f"{name} must be greater than {low:g} and at most {high:g}, got {value:g}")
 
 
+def _eigenvalues(eigenvalues: Any) -> Vector:
+    lam = _validate.array("eigenvalues", eigenvalues, ndim=1)
+    if not (lam.min() >= 0.0 and lam.max() > 0.0):
+        given = f"{lam.min():g} … {lam.max():g}"
+        raise ValueError(f"eigenvalues must not be negative, nor all zero, got {given}")
+    return lam
+
+
 def _whole(number: float) -> int:
     """Rounded up, and not below zero; an integer within rounding is itself."""
-    return max(0, int(np.ceil(number - 1e-12 * max(1.0, abs(number)))))
+    if not number < math.inf:
+        raise OverflowError  # no such number of steps: `formula` says so
+    return max(0, int(np.ceil(number - 1e-12 * max(1.0, abs(number))))) if number > 0.0 else 0
 
 
+@formula
 def two_phase_a(
     gstar: float, g0: float, parallel: float, accuracy: float, rho: float = 0.5, second_step: float = 0.5
 ) -> TwoPhase:
@@ -87,6 +102,7 @@ def two_phase_a(
     return TwoPhase(first, second, float(min(0.5, slow)), second_step, perp, assumptions=conditions, paper="Theorem 3.2 (a)")
 
 
+@formula
 def two_phase_a_printed_second(gstar: float, g0: float, accuracy: float, rho: float, second_step: float) -> int:
     """The T2 the paper prints for (a), (1/γ) log(ρδ0/(g*²(1 − ε)√ε)), rounded up: too short in general.
 
@@ -98,6 +114,7 @@ def two_phase_a_printed_second(gstar: float, g0: float, accuracy: float, rho: fl
     return _whole(np.log(rho * room / (gstar**2 * (1.0 - accuracy) * np.sqrt(accuracy))) / second_step)
 
 
+@formula
 def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1.0) -> TwoPhase:
     """Theorem 3.2 (b): the scale is frozen in the first phase.
 
@@ -124,6 +141,7 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
     return TwoPhase(first, second, 0.0, second_step, accuracy, assumptions=conditions, paper="Theorem 3.2 (b)")
 
 
+@formula
 def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> Value:
     """Lemma fixg: in the second phase (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g*/√(1 − ε²), γ' = γ(1 − ε²) (printed: ≤ g*).
 
@@ -136,6 +154,7 @@ def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> 
     return Value(value, assumptions=(assume("‖w⊥‖ ≤ ε and 0 < γ ≤ 1", 0 < step <= 1),), paper="Lemma fixg (ii)")
 
 
+@formula
 def two_phase_a_order(gstar: float, g0: float, accuracy: float, rho: float) -> Value:
     """(a): T1 ≤ 1 + 4·(g*²/(ρδ0))·log((2g* + ε)/(0.99 ε)), so T1 = O(g*²/(ρδ0)·log(1/ε)) holds.
 
@@ -156,6 +175,7 @@ def two_phase_a_order(gstar: float, g0: float, accuracy: float, rho: float) -> V
     )
 
 
+@formula
 def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
     """(b): T1 ≤ 1 + 4·max(1, g0²/δ0)·log(1/ε); the paper's O((g0²/δ0) log(1/ε)) fails for g0 ≪ g*, where T1 ≥ 1.
 
@@ -170,6 +190,7 @@ def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
     return Value(value, assumptions=(_between(g0, gstar),), paper="Theorem 3.2 (b), O(·)")
 
 
+@formula
 def two_phase_b_gain(gstar: float, g0: float) -> Value:
     """How much shorter (b)'s first phase is than (a)'s with ρ → 1, for the same ‖w⊥‖ and before rounding up.
 
@@ -185,6 +206,7 @@ def two_phase_b_gain(gstar: float, g0: float) -> Value:
     return Value(value, assumptions=(_between(g0, gstar),), paper="after Theorem 3.2")
 
 
+@formula
 def general_matrix(gstar: float, smallest: float, largest: float, delta: float = 1.0) -> Value:
     """Proposition 3.3 for any λmax: |g0| ≤ g*λmin/((2 + δ)λmax) and η = 1/(g0²λmax) give ‖v_t‖ ≥ 1 + δ.
 
@@ -198,6 +220,7 @@ def general_matrix(gstar: float, smallest: float, largest: float, delta: float =
     return Value(value, assumptions=(assume("λmin > 0", smallest > 0), assume("δ > 0", delta > 0)), paper="Proposition 3.3")
 
 
+@formula
 def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
     """⌈log(q0/ε)/log(1 + δ)⌉, not below 0.
 
@@ -208,6 +231,7 @@ def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
     return _whole(np.log(q0 / accuracy) / np.log1p(delta)) if q0 > 0 else 0
 
 
+@formula
 def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
     """Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ), σ = λmin/λmax with eigenvalues of AAᵀ (printed: singular values of A, which fails).
 
@@ -215,13 +239,14 @@ def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Va
     >>> general_matrix_any(3.0, [1.0, 0.5]).value
     {'exact': 0.6, 'printed': 0.925...}
     """
-    lam = np.asarray(eigenvalues, dtype=np.float64)
+    lam = _eigenvalues(eigenvalues)
     sigma = float(lam.min() / lam.max())
     root = float(np.sqrt(sigma))
     value = {"exact": gstar * sigma / (2.0 + delta - sigma), "printed": gstar * root / (2.0 + delta - root)}
     return Value(value, assumptions=(assume("λmin > 0", sigma > 0), assume("δ > 0", delta > 0)), paper="Lemma anyw")
 
 
+@formula
 def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
     """Lemma randomw: for w* uniform on the row-space sphere, with probability 1 − O(1/m), |g0| may be larger.
 
@@ -233,7 +258,7 @@ def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) ->
     >>> general_matrix_random(3.0, np.append(np.ones(99), 0.1)).applies
     True
     """
-    lam = np.asarray(eigenvalues, dtype=np.float64)
+    lam = _eigenvalues(eigenvalues)
     lam = lam / lam.max()
     m, sigma = lam.size, float(lam.min())
     inside = (float(lam @ lam) - 2.0 * np.sqrt(m * np.log(m))) / m
