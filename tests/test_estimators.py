@@ -405,3 +405,11 @@ def test_refusals_name_the_parameter(fit, message):
     rng = np.random.default_rng(0)
     with pytest.raises((TypeError, ValueError), match=message):
         fit(rng.standard_normal((5, 6)), rng.standard_normal(5))
+
+
+def test_centring_leaves_no_mean_of_the_offsets_size():
+    """Taking a mean of 1e8 off once leaves rounding of its size; what is left becomes a direction of its own."""
+    from weightnorm.estimators.data import centre
+
+    X = np.random.default_rng(0).standard_normal((50, 4)) + 1e8
+    assert np.abs(centre(X, True).A.mean(axis=0)).max() < 1e-14

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
 MAX_EVALUATIONS = 50_000  # of the right-hand side; a flow that converges needs a few thousand
+LONGEST_TIME = 1e300  # beyond it times can no longer be added
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
 CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
@@ -78,6 +79,11 @@ def _field(problem: Reduced, c: float, in_row_space: bool) -> tuple[Callable[...
 
 def integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: float) -> tuple[Array, Array, Status, str]:
     """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit w), status, message."""
+    with np.errstate(over="ignore", invalid="ignore"):  # far out the size of a gradient is inf, which is no rest
+        return _integrate(problem, state, c, tolerance, end)
+
+
+def _integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: float) -> tuple[Array, Array, Status, str]:
     in_row_space = not np.isfinite(state[-1])
     working = np.where(np.isfinite(state), state, 0.0)  # a start in the row space has p = 0 for ever
 
@@ -146,7 +152,8 @@ def _advance(
                     raise
                 break
             stalled = solver.status == "running" and float(solver.t) == times[-1]
-            if solver.status == "failed" or stalled or not np.isfinite([solver.t, *solver.y]).all():
+            lost = not np.isfinite(solver.y).all() or not solver.t <= LONGEST_TIME
+            if solver.status == "failed" or stalled or lost:
                 break
             here, now = solver.y.copy(), float(solver.t)
             if loss(here) <= tolerance:

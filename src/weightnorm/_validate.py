@@ -138,10 +138,11 @@ def vector(name: str, value: object, size: int) -> Vector:
     return result
 
 
-def numbers(name: str, value: object, *, minus_infinity: bool = False) -> NDArray[np.float64]:
+def numbers(name: str, value: object, *, minus_infinity: bool = False, finite: bool = True) -> NDArray[np.float64]:
     """A finite number, or an array of them of any shape; −inf, the logarithm of zero, only where asked for."""
     result = _as_array(name, value).astype(np.float64, copy=False)
-    require_finite(name, np.where(np.isneginf(result), 0.0, result) if minus_infinity else result)
+    if finite:
+        require_finite(name, np.where(np.isneginf(result), 0.0, result) if minus_infinity else result)
     return result
 
 

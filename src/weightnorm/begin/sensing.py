@@ -122,7 +122,7 @@ def start_state(method: Method, problem: MatrixSensing, scale: Any, direction: A
         raise ValueError(f"{name} has a zero column, number {column}: blocks='columns' needs a direction in each")
     if not W.any():
         raise ValueError(f"{name} is zero: a direction needs a nonzero matrix, for instance wn.datasets.sensing_start")
-    if columns and np.ndim(scale) == 1:
+    if columns and _validate.numbers("scale", scale).ndim == 1:
         g = _validate.array("scale", scale, ndim=1)[None]
         if g.shape[1] != W.shape[1]:
             raise ValueError(f"scale must be a number or have {W.shape[1]} entries, one per column, got {g.shape[1]}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.base import Array, Method, bind_steps
+from ..methods.base import Array, Method, bind_steps, safe_norm
 from ..rowspace import ReducedProblem
 from ..schedules import Schedule
 from .runs import Position, Records, multiples, records, settled, stopping_loss
@@ -146,7 +146,7 @@ class CompiledRuns:
             perp = _perp(raw.fields[:, kernels.PERP], raw.fields[:, kernels.PERP_EXPONENT])
             vector = np.column_stack([raw.vectors, perp])
             if not self.method.has_scale:
-                norm = np.linalg.norm(vector, axis=1)
+                norm = safe_norm(vector, inverse)
                 safe = np.where(norm > 0, norm, 1.0)
                 return Position(vector / safe[:, None], norm, np.ones_like(norm), perp / safe)
             return Position(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.base import Array, Evaluation, Method, State, bind_steps, block_norm, expand
+from ..methods.base import Array, Evaluation, Method, State, bind_steps, expand, safe_norm
 from ..schedules import Schedule
 from .runs import Position, Records, gather, multiples, settled, stopping_loss
 
@@ -109,7 +109,7 @@ class PlainRuns:
     def position(self) -> Position:
         """Where each run stands, or ended."""
         state = self.state
-        norm = block_norm(state.vector, state.scale)
+        norm = safe_norm(state.vector, state.scale)
         with np.errstate(invalid="ignore"):
             unit = np.where(
                 expand(norm, state.vector) > 0, state.vector / expand(np.where(norm > 0, norm, 1.0), state.vector), 0.0

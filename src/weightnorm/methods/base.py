@@ -125,6 +125,13 @@ def block_norm(vector: Array, scale: Array) -> Array:
     return np.asarray(np.sqrt((vector * vector).sum(axis=axes)))
 
 
+def safe_norm(vector: Array, scale: Array) -> Array:
+    """`block_norm` without over- or underflow of the squares: slower, for what is shown and not for every step."""
+    largest = np.abs(vector).max(axis=tuple(range(1, vector.ndim)) if scale.ndim == 1 else (1,))
+    largest = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(largest * block_norm(vector / expand(largest, vector), scale))
+
+
 def expand(values: NDArray[Any], vector: Array) -> NDArray[Any]:
     """One value a scale, shaped so as to multiply the vector."""
     return values.reshape(-1, *[1] * (vector.ndim - 1)) if values.ndim == 1 else values[:, None, :]

@@ -147,12 +147,10 @@ def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factori
     the norm of the rounding errors A is known to have, are not kept.
     """
     _require_memory(A.shape)
+    require_squares(A)
     if isinstance(A, np.ndarray):
-        _require_squares(A)
         factors = _factorise_wide(A, overwrite, noise) if A.shape[0] <= A.shape[1] else _factorise_tall(A, overwrite, noise)
     else:
-        if hasattr(A, "data"):
-            _require_squares(A.data)
         factors = _factorise_blocks(A, noise)
     if factors.rank * A.shape[1] > SMALL:
         return factors
@@ -178,16 +176,21 @@ def _physical_memory() -> float:
         return math.inf
 
 
-def _require_squares(values: Matrix) -> None:
-    largest = _largest(values)
+def require_squares(A: Any) -> None:
+    """Refuse a matrix whose largest entry squared over- or underflows; an operator does not show its entries."""
+    values = A if isinstance(A, np.ndarray) else getattr(A, "data", None)
+    largest = 0.0 if values is None else _largest(values)
     if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
         raise ValueError(f"A has a largest entry of {largest:.3g}, whose square over- or underflows; rescale A and y")
 
 
-def require_squarable(name: str, values: NDArray[np.float64]) -> None:
-    """Refuse entries whose squares overflow: no loss could be computed."""
-    if _largest(values) > LARGEST:
-        raise ValueError(f"{name} has a largest entry of {_largest(values):.3g}, whose square overflows; rescale A and y")
+def require_squarable(name: str, values: NDArray[np.float64], smallest: float = 0.0) -> None:
+    """Refuse entries whose squares overflow, for which no loss could be computed, and those that are all too small."""
+    largest = _largest(values)
+    if largest > LARGEST:
+        raise ValueError(f"{name} has a largest entry of {largest:.3g}, whose square overflows; rescale A and y")
+    if 0.0 < largest < smallest:
+        raise ValueError(f"{name} has a largest entry of {largest:.3g}, which nothing can be divided by; rescale A and y")
 
 
 def scaled_norm(vector: Vector) -> float:

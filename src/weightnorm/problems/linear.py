@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
-from .factorisation import Factorisation, factorise, require_squarable
+from .factorisation import Factorisation, factorise, require_squarable, require_squares
 
 Array = NDArray[np.float64]
 
@@ -116,6 +116,7 @@ class LinearModel(VectorWeights):
             return float(singular[0] ** 2) if singular.size else 0.0
         from scipy.sparse.linalg import ArpackError, svds
 
+        require_squares(self.A)
         try:
             singular = svds(self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0))
         except (ArpackError, ValueError):  # a zero A, or one too small for Lanczos
@@ -134,6 +135,7 @@ class LinearModel(VectorWeights):
     def _lsqr(self, right_side: Vector) -> Vector:
         from scipy.sparse.linalg import lsqr
 
+        require_squares(self.A)
         limit = 20 * max(self.shape)
         answer = lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)
         ran_out = answer[1] == 7

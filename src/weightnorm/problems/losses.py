@@ -146,6 +146,8 @@ def as_loss(loss: Any, y: Vector) -> Loss:
         )
     for method in ("value", "derivative"):
         _validate.numbers(f"loss.{method}(0)", getattr(loss, method)(rows))
+    if getattr(loss, "smoothness", None) is not None:
+        _validate.real("loss.smoothness", loss.smoothness, minimum=0.0)
     own: Loss = loss
     return own
 

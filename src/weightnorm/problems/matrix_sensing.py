@@ -47,7 +47,7 @@ class MatrixSensing:
     def __init__(self, sensors: Any, y: Any, *, ground_truth: Any = None) -> None:
         self.sensors: Array = _validate.array("sensors", sensors, ndim=3)
         self.y: Vector = _validate.array("y", y, ndim=1)
-        require_squarable("sensors", self.sensors)
+        require_squarable("sensors", self.sensors, smallest=1e-290)
         require_squarable("y", self.y)
         m, d, columns = self.sensors.shape
         if d != columns:
@@ -69,23 +69,25 @@ class MatrixSensing:
 
     def measure(self, X: Any) -> Array:
         """⟨A_i, X⟩ for every sensor, for X of shape (d, d) or (n, d, d)."""
-        X = self._matrix("X", np.asarray(X, dtype=np.float64))
+        X = self._matrix("X", _validate.numbers("X", X))
         return np.asarray(X.reshape(*X.shape[:-2], -1) @ self.sensors.reshape(self.shape[0], -1).T)
 
     def value(self, X: Any) -> Any:
         """The loss at a matrix X, (d, d) or (n, d, d)."""
-        error = self.measure(_finite("X", X)) - self.y
-        return 0.5 * np.einsum("...i,...i->...", error, error) / self.shape[0]
+        with np.errstate(over="ignore"):  # beyond what a float64 can say the loss is inf
+            error = self.measure(X) - self.y
+            return 0.5 * np.einsum("...i,...i->...", error, error) / self.shape[0]
 
     def gradient(self, X: Any) -> Array:
         """(1/m) Σ (⟨A_i, X⟩ − y_i) A_i, the gradient in X; its symmetric part M is what training sees."""
-        return np.tensordot((self.measure(_finite("X", X)) - self.y) / self.shape[0], self.sensors, axes=1)
+        with np.errstate(over="ignore"):
+            return np.tensordot((self.measure(X) - self.y) / self.shape[0], self.sensors, axes=1)
 
     def recovery_error(self, X: Any) -> Any:
         """‖X − ground truth‖_F / ‖ground truth‖_F."""
         if self.ground_truth is None or not self.ground_truth.any():
             raise ValueError("this problem has no ground_truth, or a zero one; give MatrixSensing(sensors, y, ground_truth=…)")
-        gap = self._matrix("X", np.asarray(X, dtype=np.float64)) - self.ground_truth
+        gap = self._matrix("X", _validate.numbers("X", X, finite=False)) - self.ground_truth
         return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(self.ground_truth)
 
     def min_nuclear_norm(self, over: str = "psd") -> MinimumNuclearNorm:
@@ -245,14 +247,9 @@ class MatrixSensing:
 
     def _matrix(self, name: str, X: Array) -> Array:
         d = self.shape[1]
-        if X.ndim not in (2, 3) or X.shape[-2:] != (d, d):
+        if X.ndim not in (2, 3) or X.shape[-2:] != (d, d) or not X.size:
             raise ValueError(f"{name} must have shape ({d}, {d}) or (n, {d}, {d}), got {X.shape}")
         return X
-
-
-def _finite(name: str, X: Any) -> Array:
-    """A user's matrix, or several: real and finite."""
-    return _validate.array(name, X, ndim=3 if np.ndim(X) == 3 else 2)
 
 
 def _beside(scale: Array) -> Array:

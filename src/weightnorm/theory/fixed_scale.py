@@ -19,7 +19,8 @@ def _ridge_direction(setup: Setup) -> Vector:
     """The unit w̃ = (ĉ⁻¹ I + |g0| AᵀA)⁻¹ Aᵀy with ĉ > 0, for 0 < |g0| < g*: ‖w̃‖ grows with ĉ from 0 to g*/|g0|."""
     from scipy.optimize import brentq
 
-    g, pull = abs(setup.g0), setup.lam * setup.target
+    unit = setup.gstar  # in units of g*, so that nothing under- or overflows
+    g, pull = abs(setup.g0) / unit, setup.lam * (setup.target / unit)
 
     def excess(log_shift: float) -> float:
         return float(np.log(np.linalg.norm(pull / (np.exp(log_shift) + g * setup.lam))))
