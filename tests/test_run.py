@@ -86,7 +86,7 @@ def test_overflow_to_infinity_and_nan_diverges(problem, w0, method):
 
 
 def test_a_diverged_result_is_no_start(problem, w0):
-    result = wn.run(wn.GradientDescent(1e300), problem, 2.0, w0)
+    result = wn.run(wn.GradientDescent(1.7e308), problem, 2.0, w0)
     assert not np.isfinite(result.weights).all()
     with pytest.raises(ValueError, match="it diverged"):
         wn.run(wn.RPGD(STEP, STEP), problem, start=result)
