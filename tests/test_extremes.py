@@ -167,3 +167,28 @@ def test_too_large_to_factorise_is_said_before_trying_with_the_way_out(monkeypat
     with pytest.raises(MemoryError, match="coordinates='full'"):
         wn.run(wn.GradientDescent(0.1), problem, 1.0, w0, max_steps=2)
     assert wn.run(wn.GradientDescent(0.1), problem, 1.0, w0, max_steps=2, coordinates="full").num_steps == 2
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
+def test_the_adjoint_test_knows_no_units(size):
+    C = B * size
+    assert wn.LeastSquares(LinearOperator(B.shape, matvec=C.dot, rmatvec=C.T.dot, dtype=float), np.ones(4)).shape == (4, 7)
+    with pytest.raises(ValueError, match="is -1 times that"):
+        wn.LeastSquares(LinearOperator(B.shape, matvec=C.dot, rmatvec=(-C.T).dot, dtype=float), np.ones(4))
+
+
+def test_an_operator_may_have_any_attributes():
+    class Mine(LinearOperator):
+        data = "not its entries"
+
+        def __init__(self):
+            super().__init__(np.float64, B.shape)
+
+        def _matvec(self, x):
+            return B @ x.ravel()
+
+        def _rmatvec(self, r):
+            return B.T @ r.ravel()
+
+    best = np.linalg.lstsq(B, np.ones(4), rcond=None)[0]
+    np.testing.assert_allclose(wn.LeastSquares(Mine(), np.ones(4)).min_norm_solution(), best, atol=1e-12)

@@ -26,15 +26,26 @@ class SignDescent(wn.GradientDescent):
 class Half(wn.RPGD):
     """rPGD with half the step: lengths and angles only."""
 
+    rotation_equivariant = True
+
     def update(self, state, evaluation, vector_step, scale_step):
         return super().update(state, evaluation, vector_step / 2, scale_step / 2)
 
 
-@dataclass(frozen=True)
-class SaysSo(SignDescent):
-    """A class may declare what it is."""
+class Clipped(wn.GradientDescent):
+    """Coordinate-wise only where a gradient is large: no trial with moderate numbers would find out."""
 
-    rotation_equivariant = True
+    def update(self, state, evaluation, vector_step, scale_step):
+        clipped = np.clip(evaluation.vector_gradient, -5.0, 5.0)
+        return State(state.vector - vector_step[:, None] * clipped, state.scale)
+
+
+class Preconditioned(wn.GradientDescent):
+    """A method tied to its dimension."""
+
+    def update(self, state, evaluation, vector_step, scale_step):
+        weights = np.linspace(0.5, 1.5, 9)
+        return State(state.vector - vector_step[:, None] * weights * evaluation.vector_gradient, state.scale)
 
 
 class HeavyBall(wn.GradientDescent):
@@ -67,7 +78,7 @@ def test_a_coordinate_wise_method_runs_in_full_coordinates_and_says_so(problem):
     expected = twin(problem, "sign", 50)
     result = wn.run(SignDescent(STEP), problem, 1.5, W0, tolerance=0, max_steps=50)
     np.testing.assert_allclose(result.weights, expected, atol=1e-12)
-    assert "in full coordinates" in result.message
+    assert "ran in full coordinates, because SignDescent does not say rotation_equivariant" in result.message
     data = wn.sweep(problem, {"sign": SignDescent(STEP), "gd": wn.GradientDescent(STEP)}, [1.5], W0, tolerance=0, max_steps=50)
     assert float(data.norm[0, 0, 0]) == pytest.approx(np.linalg.norm(expected), rel=1e-12)
     plain = wn.run(wn.GradientDescent(STEP), problem, 1.5, W0, tolerance=0, max_steps=50)
@@ -76,10 +87,37 @@ def test_a_coordinate_wise_method_runs_in_full_coordinates_and_says_so(problem):
 
 
 def test_which_methods_may_run_reduced():
-    assert [runs_reduced(method) for method in (wn.RPGD(0.1, 0.1), Half(0.1, 0.1), HeavyBall(0.1))] == [True] * 3
-    assert not runs_reduced(SignDescent(0.1))
-    assert not runs_reduced(SignDescent(wn.schedules.two_phase(0.0, 0.1, 100)))  # frozen at first: still found out
-    assert runs_reduced(SaysSo(0.1))
+    """Ours, and those whose own class says so: what a class inherits from ours says nothing of its own rule."""
+
+    class Inherits(Half):
+        pass
+
+    class TakesBack(Half):
+        rotation_equivariant = False
+
+    assert all(map(runs_reduced, (wn.RPGD(0.1, 0.1), wn.WeightNorm(0.1, 0.1), wn.GradientDescent(0.1), Half(0.1, 0.1))))
+    assert runs_reduced(Inherits(0.1, 0.1))
+    assert not any(map(runs_reduced, (SignDescent(0.1), HeavyBall(0.1), Clipped(0.1), TakesBack(0.1, 0.1))))
+
+
+def test_a_method_that_says_so_runs_reduced_and_gives_the_same(problem):
+    reduced, full = (
+        wn.run(Half(STEP, STEP), problem, 1.5, W0, tolerance=0, max_steps=200, coordinates=c) for c in ("reduced", "full")
+    )
+    np.testing.assert_allclose(reduced.weights, full.weights, atol=1e-12)
+    assert "full coordinates" not in reduced.message
+    assert reduced._resume.axes is not None
+
+
+@pytest.mark.parametrize("kind", [Clipped, Preconditioned])
+def test_what_no_trial_would_find_out_is_right_too(kind):
+    large = wn.datasets.make_regression(4, 9, scale=300.0, seed=0)
+    x = 200.0 * W0
+    for _ in range(50):
+        gradient = large.A.T @ (large.A @ x - large.y)
+        x = x - STEP * (np.clip(gradient, -5, 5) if kind is Clipped else np.linspace(0.5, 1.5, 9) * gradient)
+    result = wn.run(kind(STEP), large, 200.0, W0, tolerance=0, max_steps=50)
+    np.testing.assert_allclose(result.weights, x, rtol=1e-11)
 
 
 def test_state_on_the_method_itself_does_not_leak(problem):

@@ -89,7 +89,47 @@ def test_what_an_operator_in_full_coordinates_did_not_measure_is_nan_after_a_pic
     assert np.isnan(pickle.loads(pickle.dumps(unasked)).distance)
 
 
-def test_an_interruption_travels_too(monkeypatch):
+def test_an_interruption_travels_too():
     result = wn.run(wn.RPGD(0.05, 0.05), DENSE, 1.5, W0, max_steps=10)
     error = pickle.loads(pickle.dumps(wn.Interrupted(result)))
     np.testing.assert_array_equal(error.result.weights, result.weights)
+
+
+class Wide:
+    """A loss with a parameter of its own."""
+
+    def __init__(self, width):
+        self.width = width
+
+    def value(self, z):
+        return self.width * z**2
+
+    def derivative(self, z):
+        return 2.0 * self.width * z
+
+
+def test_a_problem_with_another_loss_is_another_problem():
+    one, other = (wn.GeneralizedLinear(DENSE.A, DENSE.y, Wide(width)) for width in (1.0, 2.0))
+    part = pickle.loads(pickle.dumps(wn.run(wn.GradientDescent(0.01), one, 1.0, W0, tolerance=0, max_steps=10)))
+    assert wn.run(wn.GradientDescent(0.01), one, start=part, tolerance=0, max_steps=5).total_steps == 15
+    assert wn.run(wn.GradientDescent(0.01), other, start=part, tolerance=0, max_steps=5).total_steps == 5
+
+
+class Weighted(wn.GradientDescent):
+    """A method with an array of its own."""
+
+    def __init__(self, step, weights):
+        super().__init__(step)
+        object.__setattr__(self, "weights", weights)
+
+    def update(self, state, evaluation, vector_step, scale_step):
+        object.__setattr__(self, "trace", lambda: 0)  # what a run leaves behind need not be picklable
+        return super().update(state, evaluation, vector_step, scale_step)
+
+
+def test_methods_with_arrays_are_compared_entry_by_entry():
+    ones, twos = np.ones(3), 2.0 * np.ones(3)
+    part = wn.run(Weighted(0.01, ones), DENSE, 1.0, W0, tolerance=0, max_steps=10)
+    assert wn.run(Weighted(0.01, ones.copy()), DENSE, start=part, tolerance=0, max_steps=5).total_steps == 15
+    assert wn.run(Weighted(0.01, twos), DENSE, start=part, tolerance=0, max_steps=5).total_steps == 5
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(part)).weights, part.weights)

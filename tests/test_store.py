@@ -1,6 +1,7 @@
 """Shards on disk, damaged in every way: read gives the right arrays or None, and never raises."""
 
 import io
+import os
 import random
 import struct
 import tracemalloc
@@ -154,3 +155,17 @@ def test_a_header_that_is_no_header(path):
 def test_pickled_arrays_are_refused(path):
     np.savez(path, key=np.array(KEY), digest=np.array("0"), **{name: np.array([object()]) for name in ARRAYS})
     assert store.read_arrays(path, KEY, ARRAYS) is None
+
+
+def test_written_files_have_the_permissions_of_those_they_replace_or_the_users_own(tmp_path):
+    from weightnorm._files import write_bytes
+
+    before = os.umask(0o077)
+    try:
+        write_bytes(tmp_path / "new", b"1")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "new").chmod(0o640)
+    write_bytes(tmp_path / "new", b"2")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640

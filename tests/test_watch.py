@@ -26,6 +26,10 @@ class Scripted:
     def loss(self):
         return np.array([f(self.clock) for f in self.losses])
 
+    @property
+    def alive(self):
+        return np.ones(len(self.angles), dtype=bool)
+
     def gradient_vanishes(self):
         return np.zeros(len(self.angles), dtype=bool)
 
@@ -130,3 +134,29 @@ def test_an_unreachable_y_is_stationary_on_every_cpu(method, seed):
     result = wn.run(method, problem, 1.5, rng.standard_normal(6), max_steps=300_000)
     assert result.status == "stationary"
     assert result.loss == pytest.approx(problem.floor, rel=1e-12)
+
+
+@pytest.mark.rounding
+@pytest.mark.parametrize("method", [wn.GradientDescent(1e-3), wn.WeightNorm(1e-3, 1e-3), wn.RPGD(1e-3, 1e-3)])
+def test_a_run_that_leaves_a_saddle_slowly_is_not_at_rest(method):
+    """X* = diag(1, .1) from a start whose second column is 1e-12: it grows by a little at every step, unseen by the loss."""
+    sensors = np.eye(4).reshape(4, 2, 2)
+    problem = wn.MatrixSensing(sensors, [1.0, 0.0, 0.0, 0.1])
+    result = wn.run(method, problem, 1.0, np.diag([1.0, 1e-12]), max_steps=2_000_000)
+    assert result.status == "converged"
+    assert result.num_steps > 100_000
+
+
+def test_good_progress_is_not_followed_step_by_step():
+    """Where the loss halves between looks there is nothing to see; elsewhere it is followed, and that is decided once."""
+    runs = Scripted([lambda t: 0.0], [lambda t: 0.5 ** (t / 1000)])
+    watch = Watch()
+    for look, expected in ((FIRST_LOOK, False), (2 * FIRST_LOOK, False)):
+        runs.clock = look - WINDOW
+        assert watch.follows(runs) is expected
+    runs.losses = [lambda t: 3e-3]
+    runs.clock = 4 * FIRST_LOOK - WINDOW
+    assert watch.follows(runs)
+    runs.losses = [lambda t: 0.0]
+    runs.clock += 1
+    assert watch.follows(runs)

@@ -102,7 +102,7 @@ def unwritable(scratch: Path) -> Place:
         prefix = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
     for path in (root, *root.rglob("*")):
         path.chmod(path.stat().st_mode & 0o555)
-    return Place(root=root, prefix=("env", f"HOME={scratch / 'home'}", "-u", "NUMBA_CACHE_DIR", *prefix))
+    return Place(root=root, prefix=("env", "-u", "NUMBA_CACHE_DIR", f"HOME={scratch / 'home'}", *prefix))
 
 
 CONFIGURATIONS = (
@@ -157,7 +157,7 @@ def run(configuration: Configuration, arguments: list[str]) -> tuple[str, str, f
             place = configuration.prepare(scratch)
         except CannotRunError as reason:
             return configuration.name, f"skipped: {reason}", 0.0
-        except (RuntimeError, subprocess.CalledProcessError) as error:
+        except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
             log.write_text(str(error), encoding="utf-8")
             return configuration.name, f"FAILED to prepare, see {log.relative_to(ROOT)}", time.monotonic() - begun
         (scratch / "tmp").mkdir()
@@ -181,12 +181,13 @@ def main() -> int:
     arguments = [argument for argument in arguments if argument != "--"]
     LOGS.mkdir(parents=True, exist_ok=True)
     chosen = [c for c in CONFIGURATIONS if not known.only or c.name in known.only]
-    red = 0
+    red = skipped = 0
     with ThreadPoolExecutor(known.jobs) as pool:
         for name, outcome, seconds in pool.map(lambda c: run(c, arguments), chosen):
+            skipped += outcome.startswith("skipped")
             red += not outcome.startswith(("green", "skipped"))
             print(f"{name:16} {seconds:6.0f} s  {outcome}", flush=True)
-    print(f"{len(chosen) - red} passed, {red} failed")
+    print(f"{len(chosen) - red - skipped} passed, {red} failed, {skipped} skipped")
     return 1 if red else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,14 +40,14 @@ def replacing(path: Path) -> Iterator[Path]:
         yield Path(name)
         with open(name, "rb") as file:
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
+        os.chmod(name, _mode(path))
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes | memoryview) -> None:
     """Write a file as `replacing` does: whole or not at all.
 
     Parameters
@@ -126,3 +127,16 @@ def _refuse(path: Path, error: Exception) -> None:
         raise error
     shown = str(path).replace("\0", "\\0")
     raise UnwritableError(f"nothing can be written to {shown}: {reason(error)}") from None
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file that is replaced, or those the user's umask leaves a new one."""
+    try:
+        found = path.lstat()
+    except OSError:
+        found = None
+    if found is not None and stat.S_ISREG(found.st_mode):
+        return stat.S_IMODE(found.st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,7 +1,8 @@
 """What a result keeps so that its run can go on, and so that it can be pickled: configuration and plain arrays.
 
-In memory a result knows its problem and compares it by identity. A pickle holds a fingerprint instead, so that it stays
-small and a result goes on, after a round trip, on whatever problem has the same numbers.
+In memory a result knows its problem and compares it by identity. A pickle holds a fingerprint for that, so that a result
+goes on, after a round trip, on whatever problem has the same numbers. The data itself comes along only where a number was
+not asked for yet that needs it (see `Deferred`): ‖x⊥‖ and the distance in full coordinates, the distance in matrix sensing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-AGREEMENT = 1e-9  # of fingerprints taken on different machines, relative
+SAME = 1e-9  # fingerprints taken on different machines may differ by this, relatively
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class Resume:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        method = self.method if _can_be_pickled(self.method) else None
+        method = self.method if _can_be_pickled((self.method, self.working)) else None
         fingerprint = self.fingerprint if self.problem is None else self.problem.fingerprint()
         working = None if method is None else self.working
         kept = replace(self, method=method, working=working, problem=None, fingerprint=fingerprint)
@@ -96,16 +97,24 @@ class Deferred:
 
 
 def _same_method(a: Any, b: Any) -> bool:
-    """Whether two methods are equal, or of one class with equal attributes where it does not define equality."""
-    if type(a) is type(b) and type(a).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
-        return a is b or bool(vars(a) == vars(b))
-    return bool(a == b)
+    """Whether two methods are of one class and have equal attributes, arrays entry by entry."""
+    if type(a) is not type(b):
+        return False
+    ours, theirs = getattr(a, "__dict__", {}), getattr(b, "__dict__", {})
+    return a is b or (ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except ValueError:  # arrays
+        return bool(np.array_equal(a, b))
 
 
 def _agree(a: Any, b: Any) -> bool:
     """Whether two arrays are the same numbers, up to how another machine rounds a product."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return bool(a.shape == b.shape and np.abs(a - b).max(initial=0.0) <= AGREEMENT * np.abs(a).max(initial=0.0))
+        return bool(a.shape == b.shape and np.abs(a - b).max(initial=0.0) <= SAME * np.abs(a).max(initial=0.0))
 
 
 def _can_be_pickled(thing: Any) -> bool:

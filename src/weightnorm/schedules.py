@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -184,4 +185,9 @@ def as_schedule(name: str, step: Step) -> Schedule:
         return step
     if callable(step):
         return Schedule(function=step)
-    return Schedule(phases=(_validate.real(name, step, minimum=0.0),))
+    return _constant(_validate.real(name, step, minimum=0.0))
+
+
+@lru_cache(maxsize=256)
+def _constant(value: float) -> Schedule:
+    return Schedule(phases=(value,))

@@ -21,7 +21,7 @@ from ..problems import GeneralizedLinear, LeastSquares
 from ..result import Result, Status
 from ..rowspace import Frame, ReducedProblem, RowSpace
 from .check import check_scale
-from .own_method import NOT_EQUIVARIANT, private_copy, runs_reduced
+from .own_method import private_copy, runs_reduced, why_full
 
 Linear = LeastSquares | GeneralizedLinear
 
@@ -121,7 +121,7 @@ def begin(
     """A run about to start, or to go on."""
     note = ""
     if reduced and not runs_reduced(method):
-        reduced, note = False, f"; {NOT_EQUIVARIANT}"
+        reduced, note = False, why_full(method)
     if start is not None:
         origin = _continuation(method, problem, start, reduced)
     else:

@@ -1,26 +1,18 @@
 """Methods of the user's own: a copy per run, and whether they may run in reduced coordinates.
 
 The reduction is an isometry onto rank + 1 coordinates, so it is exact for rules that see lengths and angles only. A rule
-that looks at single coordinates (the sign of each, the largest of them) means something else there. Whether a rule of
-unknown kind is of the first sort is tried out on a small problem, unless its class says so itself.
+that looks at single coordinates (their signs, a box, a threshold) means something else there, and no trial can rule that
+out: so a class of unknown kind runs in full coordinates, unless it says `rotation_equivariant = True` in its own body.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any
-
-import numpy as np
 
 from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.base import Array, Method, bind_steps
-from ..problems import LeastSquares
-from ..rowspace import RowSpace
+from ..methods.base import Method
 
 BUILT_IN = (GradientDescent, WeightNorm, RPGD)
-TRIAL_STEPS, TRIAL_STEP = 3, 0.05
-NOT_EQUIVARIANT = "in full coordinates, because the method treats coordinates one by one and would mean another in reduced ones"
-AGREEMENT = 1e-8  # between full and reduced coordinates after the trial, relative
 
 
 def private_copy(method: Method) -> Method:
@@ -37,41 +29,18 @@ def private_copy(method: Method) -> Method:
 
 
 def runs_reduced(method: Method) -> bool:
-    """Whether a method means the same in reduced coordinates.
-
-    A class may say so itself, with `rotation_equivariant = True` or `False` in its own body; otherwise it is tried.
-    """
-    if type(method) in BUILT_IN:
-        return True
+    """Whether a method means the same in reduced coordinates: one of ours, or one whose own class says so."""
     for kind in type(method).__mro__:
         if kind in BUILT_IN:
-            break
+            return kind is type(method)
         if "rotation_equivariant" in vars(kind):
             return bool(vars(kind)["rotation_equivariant"])
-    return _agrees_when_tried(method)
+    return False
 
 
-def _agrees_when_tried(method: Method) -> bool:
-    generator = np.random.default_rng(0)
-    A, unit = generator.standard_normal((2, 6)), generator.standard_normal(6)
-    problem, unit = LeastSquares(A, [1.0, -0.5]), unit / np.linalg.norm(unit)
-    space = RowSpace(problem)
-    entered, frame = space.start(unit)
-    full = _try(private_copy(method), problem, unit)
-    reduced = _try(private_copy(method), space.reduced, entered)
-    with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.abs(frame.lift(reduced[0]) - full[0]).max(initial=0.0)
-        gap = max(gap, abs(reduced[1] - full[1]))
-        return bool(gap <= AGREEMENT * (1.0 + np.abs(full[0]).max() + abs(full[1])))
-
-
-def _try(method: Method, problem: Any, unit: Array) -> tuple[Array, float]:
-    """The vector and the scale after a few steps of moderate size, whatever the method's schedules say."""
-    steps = bind_steps(method, problem)
-    state = method.init(np.array([1.3]), unit[None])
-    with np.errstate(all="ignore"):
-        for _ in range(TRIAL_STEPS):
-            evaluation = method.evaluate(problem, state)
-            first, second = (step.at(TRIAL_STEP * step.factor, state) for step in steps)
-            state = method.update(state, evaluation, first, second)
-    return state.vector[0], float(np.ravel(state.scale)[0])
+def why_full(method: Method) -> str:
+    """What to tell the user of a method that runs in full coordinates although reduced ones were asked for."""
+    return (
+        f"; ran in full coordinates, because {type(method).__name__} does not say rotation_equivariant = True (true of a "
+        "rule that sees lengths and angles only)"
+    )

@@ -51,15 +51,16 @@ def drive(
     while runs.alive.any() and runs.clock < end and not cancelled():
         look = watch.next_look(runs.clock)
         until = look
-        if watching and runs.clock >= look - WINDOW:
+        following = watching and runs.clock >= look - WINDOW and watch.follows(runs)
+        if following:
             watch.glance(runs)
             until = runs.clock + 1
-        elif watching:
+        elif watching and runs.clock < look - WINDOW:
             until = look - WINDOW
         passed = runs.advance(min(longest, until - runs.clock, end - runs.clock), recorder.every if recorder else 0)
         if recorder is not None:
             recorder.add(passed)
-        if watching and runs.clock == look and runs.alive.any():
+        if following and runs.clock == look and runs.alive.any():
             _retire(runs, watch.look(runs), status)
     if watching and max_steps and runs.alive.any():
         _retire(runs, gradient_vanishes(runs), status)

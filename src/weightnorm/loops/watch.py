@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +25,24 @@ RISE = 0.01  # a step that takes the loss up by this share of it is no rounding
 
 @dataclass(frozen=True, eq=False)
 class _Glimpse:
-    """One step of the window: its number, a few numbers per run that tell positions apart, the loss, and what moved."""
+    """One step of the window: its number, a few numbers per run that tell positions apart, the loss, and what moved.
+
+    `grew` says which coordinates grew in size since the step before: a small part that leaves a saddle moves less than
+    rounding at first, but it grows at every step.
+    """
 
     clock: int
     numbers: Array
     loss: Array
     moved: NDArray[np.bool_]
+    grew: NDArray[np.bool_]
 
 
 @dataclass
 class Watch:
     """Looks at the runs at step 4,096 and then whenever the step number has doubled: often enough, and cheap.
+
+    Before a look the runs are followed for a few steps, one by one, unless all of them still make good progress.
 
     Attributes
     ----------
@@ -48,6 +56,8 @@ class Watch:
     rough: NDArray[np.bool_] | None = None
     before: Position | None = None
     window: list[_Glimpse] = field(default_factory=list)
+    judged: int = 0
+    following: bool = False
 
     def copy(self) -> Watch:
         """A watch of its own for a run that goes on."""
@@ -58,13 +68,37 @@ class Watch:
         """The step number of the next look."""
         return max(FIRST_LOOK, 1 << clock.bit_length())
 
+    def follows(self, runs: Runs) -> bool:
+        """Whether to follow the runs up to the next look; decided once, when the window before it begins.
+
+        The first look only takes note of the loss. At later ones runs whose loss has halved since are left alone.
+        """
+        look = self.next_look(runs.clock)
+        if self.judged != look:
+            self.judged = look
+            loss = runs.loss.copy()
+            if self.best is None:
+                self.following, self.best, self.last_clock = False, loss, runs.clock
+                return False
+            with np.errstate(invalid="ignore"):
+                progress = ~runs.alive | (loss < SMALL_GAIN * self.best)
+                self.following = not bool(progress.all())
+                if not self.following:
+                    self.best, self.last_clock = np.fmin(loss, self.best), runs.clock
+                    self.cycling = self.rough = None
+        return self.following
+
     def glance(self, runs: Runs) -> None:
         """Remember where the runs are at one step of the window before a look."""
         now = runs.position()
         if self.window and self.window[-1].clock != runs.clock - 1:  # steps were made unwatched: begin anew
             self.before, self.window = None, []
-        moved = np.ones(len(now.scale), dtype=bool) if self.before is None else ~_same(self.before, now)
-        self.window.append(_Glimpse(runs.clock, _numbers(now), runs.loss.copy(), moved))
+        if self.before is None:
+            count = len(now.scale)
+            moved, grew = np.ones(count, dtype=bool), np.ones(now.unit.reshape(count, -1).shape, dtype=bool)
+        else:
+            moved, grew = ~_same(self.before, now), self.window[-1].grew & _grew(self.before, now)
+        self.window.append(_Glimpse(runs.clock, _numbers(now), runs.loss.copy(), moved, grew))
         self.before = now
 
     def look(self, runs: Runs) -> NDArray[np.bool_]:
@@ -74,12 +108,13 @@ class Watch:
         losses = np.array([glimpse.loss for glimpse in self.window])
         with np.errstate(invalid="ignore", over="ignore"):
             lowest = losses.min(axis=0)
-            if self.best is not None:
+            if self.best is not None and len(self.window) > 2:
                 settled = runs.settled_since(self.last_clock)
                 idle, fruitless = (settled & ~(lowest < (1.0 - gain) * self.best) for gain in (GAIN, SMALL_GAIN))
                 recurs, depth = self._recurrence()
                 rests = ~np.array([glimpse.moved for glimpse in self.window[1:]]).any(axis=0)
-                still |= idle & (rests | (recurs & (depth <= SHALLOW)))
+                leaves = self.window[-1].grew.any(axis=1)
+                still |= idle & (rests | (recurs & (depth <= SHALLOW))) & ~leaves
                 self.cycling = fruitless & recurs & ~still
                 rises = (np.diff(losses, axis=0) > RISE * losses[1:]).any(axis=0)
                 self.rough = fruitless & rises & ~self.cycling & ~still
@@ -114,9 +149,19 @@ def _numbers(position: Position) -> Array:
     """The scale and a few fixed combinations of the direction: enough to tell whether a run is back where it was."""
     count = len(position.scale)
     unit = position.unit.reshape(count, -1)
-    place = np.arange(1.0, unit.shape[1] + 1.0)[:, None]
-    mixed = unit @ np.cos(place * np.sqrt(np.arange(1.0, NUM_MIXED + 1.0)))
-    return np.column_stack([position.scale.reshape(count, -1), mixed])
+    return np.column_stack([position.scale.reshape(count, -1), unit @ _mixture(unit.shape[1])])
+
+
+@lru_cache(maxsize=4)
+def _mixture(size: int) -> Array:
+    place = np.arange(1.0, size + 1.0)[:, None]
+    return np.asarray(np.cos(place * np.sqrt(np.arange(1.0, NUM_MIXED + 1.0))))
+
+
+def _grew(last: Position, now: Position) -> NDArray[np.bool_]:
+    """Which coordinates grew by more than rounding, relative to themselves."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(now.unit) > (1.0 + STILL) * np.abs(last.unit)).reshape(len(now.scale), -1)
 
 
 def _same(last: Position, now: Position) -> NDArray[np.bool_]:

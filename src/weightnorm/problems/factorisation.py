@@ -178,7 +178,7 @@ def _physical_memory() -> float:
 
 def require_squares(A: Any) -> None:
     """Refuse a matrix whose largest entry squared over- or underflows; an operator does not show its entries."""
-    values = A if isinstance(A, np.ndarray) else getattr(A, "data", None)
+    values = A if isinstance(A, np.ndarray) else A.data if hasattr(A, "tocsr") else None
     largest = 0.0 if values is None else _largest(values)
     if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
         raise ValueError(f"A has a largest entry of {largest:.3g}, whose square over- or underflows; rescale A and y")

@@ -58,6 +58,13 @@ class GeneralizedLinear(LinearModel):
         loss, gradient = total(self.loss, z), np.asarray((self.A.T @ np.asarray(self.loss.derivative(z)).T).T)
         return (loss[0], gradient[0]) if x.ndim == 1 else (loss, gradient)
 
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What tells this problem from others: its kind, y, one product with A, and its loss there."""
+        kind, y, z = super().fingerprint()
+        with np.errstate(all="ignore"):
+            slope = np.asarray(self.loss.derivative(z[None]))[0]
+            return f"{kind} {type(self.loss).__name__}", y, z, total(self.loss, z[None]), slope
+
     @property
     def curvature(self) -> float | None:
         """The smoothness constant λmax(AᵀA)·max ℓ″; None where ℓ″ has no largest value (poisson) or does not tell it."""

@@ -77,7 +77,10 @@ def run_sweep(config: SweepConfig, out: Path, threads: int | None = None, progre
         remove_strays(folder)
         computed = _compute(config, folder, plan, threads or available_cores(), progress)
         # In memory first: on a full disk HDF5 itself ends in errors that cannot be caught.
-        write_bytes(path, bytes(assemble(config, folder, plan).to_netcdf(engine="h5netcdf")))
+        write_bytes(path, assemble(config, folder, plan).to_netcdf(engine="h5netcdf"))
+    except MemoryError as error:
+        text = "the results do not fit into memory at once, so their file cannot be written"
+        raise StoreError(f"{out}: {text}; finished shards are safe in {folder}") from error
     except OSError as error:
         text = "the disk is full" if error.errno == errno.ENOSPC else reason(error)
         raise StoreError(f"{out}: {text}; finished shards are safe, run the same command again to go on") from error
