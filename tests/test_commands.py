@@ -8,21 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import WRITING, commands, make_up_measurements, run, write_table
+from commands import WRITING, commands, run
 
 from weightnorm import _files
 from weightnorm.experiments import sensing
 from weightnorm.experiments.runs import Settings
-
-
-@pytest.fixture
-def table(tmp_path):
-    return write_table(tmp_path)
-
-
-@pytest.fixture
-def measured(monkeypatch):
-    make_up_measurements(monkeypatch)
 
 
 @pytest.fixture

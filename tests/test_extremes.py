@@ -161,7 +161,7 @@ def test_too_large_to_factorise_is_said_before_trying_with_the_way_out(monkeypat
 
     from weightnorm.problems import factorisation
 
-    monkeypatch.setattr(factorisation, "_physical_memory", lambda: 2.0**35)
+    monkeypatch.setattr(factorisation, "physical_memory", lambda: 2.0**35)
     A = scipy.sparse.random_array((100_000, 1_000_000), density=1e-7, rng=np.random.default_rng(0), format="csr")
     problem, w0 = wn.LeastSquares(A, np.ones(100_000)), np.ones(1_000_000)
     with pytest.raises(MemoryError, match="coordinates='full'"):

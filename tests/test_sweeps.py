@@ -304,3 +304,12 @@ def test_a_missing_file(tmp_path):
 def test_the_example_is_valid():
     config = load_config(Path(__file__).parents[1] / "examples" / "sweep.toml")
     assert len(Plan(config)) == 400
+
+
+def test_results_too_large_for_this_machine_are_refused_before_any_work(config, tmp_path, monkeypatch):
+    from weightnorm.sweeps import execute
+
+    monkeypatch.setattr(execute, "physical_memory", lambda: 1000.0)
+    monkeypatch.setattr(execute, "compute_shard", lambda *_: pytest.fail("work was begun"))
+    with pytest.raises(ConfigError, match="split the sweep into several files"):
+        run_sweep(config, tmp_path / "out")

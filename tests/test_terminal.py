@@ -8,19 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import ONE_CLAIM, WRITING, commands, make_up_measurements, plain, run, write_table
+from commands import ONE_CLAIM, WRITING, commands, plain, run
 
 from weightnorm.cli import _terminal
-
-
-@pytest.fixture
-def table(tmp_path):
-    return write_table(tmp_path)
-
-
-@pytest.fixture
-def measured(monkeypatch):
-    make_up_measurements(monkeypatch)
 
 
 @pytest.mark.parametrize("command", WRITING)

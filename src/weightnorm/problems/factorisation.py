@@ -160,7 +160,7 @@ def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factori
 
 def _require_memory(shape: tuple[int, int]) -> None:
     """Refuse, before trying, a factorisation whose small factors alone do not fit: the shorter side squared, thrice."""
-    needed, there = 3 * 8 * min(shape) ** 2, _physical_memory()
+    needed, there = 3 * 8 * min(shape) ** 2, physical_memory()
     if needed > there:
         raise MemoryError(
             f"factorising A of shape {shape} needs about {needed / 2**30:.0f} GiB, and this machine has {there / 2**30:.0f}; "
@@ -168,7 +168,7 @@ def _require_memory(shape: tuple[int, int]) -> None:
         )
 
 
-def _physical_memory() -> float:
+def physical_memory() -> float:
     """Bytes of memory in this machine; infinite where it does not say."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

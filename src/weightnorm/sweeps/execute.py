@@ -16,6 +16,7 @@ import numpy as np
 
 from .._files import reason, require_writable, require_writable_folder, write_bytes
 from .._pool import available_cores, run_all
+from ..problems.factorisation import physical_memory
 from .config import SweepConfig
 from .load import ConfigError
 from .plan import VARIABLES, Plan, Shard, compute_shard
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import xarray
 
 Progress = Callable[[int, int], None]
+BYTES_PER_RUN = 5 * 8 + 8 + 1  # five numbers, a count and a status
 
 
 class StoreError(OSError):
@@ -73,6 +75,7 @@ def run_sweep(config: SweepConfig, out: Path, threads: int | None = None, progre
     require_writable_folder(folder)
     require_writable(path)
     plan = Plan(config)
+    _require_memory(config, plan)
     try:
         remove_strays(folder)
         computed = _compute(config, folder, plan, threads or available_cores(), progress)
@@ -85,6 +88,17 @@ def run_sweep(config: SweepConfig, out: Path, threads: int | None = None, progre
         text = "the disk is full" if error.errno == errno.ENOSPC else reason(error)
         raise StoreError(f"{out}: {text}; finished shards are safe, run the same command again to go on") from error
     return Outcome(path, computed, len(plan) - computed)
+
+
+def _require_memory(config: SweepConfig, plan: Plan) -> None:
+    """Refuse, before any work, results that do not fit into memory: the arrays, their file, and room for both."""
+    runs = len(plan) * int(np.prod(config.starts.shape()))
+    needed, there = 2.5 * runs * BYTES_PER_RUN, physical_memory()
+    if needed > there:
+        raise ConfigError(
+            f"the results of {runs:,} runs need about {needed / 2**30:.0f} GiB of memory at the end, "
+            f"and this machine has {there / 2**30:.0f}; split the sweep into several files"
+        )
 
 
 def _compute(config: SweepConfig, folder: Path, plan: Plan, workers: int, progress: Progress | None) -> int:
