@@ -10,11 +10,13 @@ import pytest
 
 import weightnorm as wn
 
-RUN = """
+LINEAR = """
     import weightnorm as wn
     problem = wn.datasets.make_regression(4, 9, condition_number=2.0, seed=0)
     w0 = wn.datasets.random_direction(9, 0)
     print(repr(wn.run(wn.RPGD(0.05, 0.05), problem, 1.5, w0, tolerance=0, max_steps=300).norm))
+"""
+RUN = f"""{LINEAR}
     sensing = wn.datasets.make_sensing(6, 1, 10, seed=0)
     start = wn.datasets.sensing_start(6, seed=0)
     print(repr(wn.run(wn.RPGD(1e-3, 1e-3), sensing, **start, tolerance=0, max_steps=300).norm))
@@ -53,7 +55,7 @@ def expected():
 
 @pytest.mark.parametrize("trouble", [NO_LOCATOR, FULL_DISK, DAMAGED], ids=["no place", "full disk", "damaged"])
 def test_without_a_cache_runs_still_run(trouble, expected, tmp_path):
-    assert run_in(textwrap.dedent(trouble) + textwrap.dedent(RUN), TMPDIR=str(tmp_path)) == expected
+    assert run_in(textwrap.dedent(trouble) + textwrap.dedent(LINEAR), TMPDIR=str(tmp_path)) == expected[:1]
 
 
 def test_without_a_compiler_the_rules_in_numpy_run(expected):
