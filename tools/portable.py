@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,20 +48,23 @@ class Configuration:
     prepare: Callable[[Path], Place] = lambda scratch: Place()
 
 
-def blas(kernel: str) -> Configuration:
-    """OpenBLAS with the kernels of another CPU, if this one can run them."""
+def cpu(name: str, kernel: str, generator: str | None, environment: Mapping[str, str]) -> Configuration:
+    """OpenBLAS with the kernels of another CPU, if this one can run them, numba for another CPU, and a setting more."""
 
     def prepare(scratch: Path) -> Place:
         code = (
             "import numpy, threadpoolctl as t; print([i['architecture'] for i in t.threadpool_info() if 'blas' in i['prefix']])"
         )
-        environment = os.environ | {"OPENBLAS_CORETYPE": kernel}
-        told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        asked = os.environ | {"OPENBLAS_CORETYPE": kernel}
+        told = subprocess.run([sys.executable, "-c", code], env=asked, capture_output=True, text=True, check=True)
         if kernel.lower() not in told.stdout.lower():
-            raise CannotRunError(f"OpenBLAS did not take {kernel} but {told.stdout.strip()}")
+            raise CannotRunError(f"OpenBLAS did not take the kernels of {kernel} but {told.stdout.strip()}")
         return Place()
 
-    return Configuration(f"blas-{kernel.lower()}", {"OPENBLAS_CORETYPE": kernel}, prepare)
+    variables = {"OPENBLAS_CORETYPE": kernel, **environment}
+    if generator is not None:
+        variables |= {"NUMBA_CPU_NAME": generator, "NUMBA_CPU_FEATURES": ""}
+    return Configuration(name, variables, prepare)
 
 
 def interpreter(version: str) -> Configuration:
@@ -74,7 +77,7 @@ def interpreter(version: str) -> Configuration:
             raise CannotRunError(f"python{version} is not installed")
         return Place(_environment(python, scratch / "venv", ["-r", str(ROOT / "requirements.lock")]))
 
-    return Configuration(f"python-{version}", {}, prepare)
+    return Configuration(f"python {version}", {}, prepare)
 
 
 def lowest(scratch: Path) -> Place:
@@ -91,6 +94,13 @@ def strange_path(scratch: Path) -> Place:
     return Place(root=_copy(scratch / "a päth with spaces"))
 
 
+def one_core(place: Place) -> Place:
+    """The same on one core."""
+    if shutil.which("taskset") is None:
+        raise CannotRunError("there is no taskset to keep to one core")
+    return replace(place, prefix=("taskset", "-c", "0", *place.prefix))
+
+
 def unwritable(scratch: Path) -> Place:
     """A package, a home and a cache that cannot be written; root must give up its privilege for that."""
     root = _copy(scratch / "read-only")
@@ -105,21 +115,21 @@ def unwritable(scratch: Path) -> Place:
     return Place(root=root, prefix=("env", "-u", "NUMBA_CACHE_DIR", f"HOME={scratch / 'home'}", *prefix))
 
 
+LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+DUMB = {"TERM": "dumb", "COLUMNS": "40"}
+LOUD = {"FORCE_COLOR": "1", "PYTHONOPTIMIZE": "1"}
+
+# Settings that have nothing to do with each other share a run, so that all of them take about half an hour.
 CONFIGURATIONS = (
-    Configuration("as-it-is"),
-    *(blas(kernel) for kernel in ("Nehalem", "Haswell", "Zen", "SkylakeX")),
-    Configuration("numba-generic", {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}),
-    Configuration("numba-haswell", {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}),
-    Configuration("one-core", {}, lambda scratch: Place(prefix=("taskset", "-c", "0"))),
-    Configuration("locale-c", {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
-    Configuration("dumb-terminal", {"TERM": "dumb", "COLUMNS": "40"}),
-    Configuration("forced-colours", {"FORCE_COLOR": "1"}),
-    Configuration("optimised", {"PYTHONOPTIMIZE": "1"}),
-    Configuration("strange-path", {}, strange_path),
+    cpu("nehalem, numba generic, locale C", "Nehalem", "generic", LOCALE),
+    cpu("haswell, numba haswell, dumb terminal", "Haswell", "haswell", DUMB),
+    cpu("skylakex, forced colours, optimised", "SkylakeX", None, LOUD),
+    cpu("zen", "Zen", None, {}),
+    Configuration("one core, strange path", {}, lambda scratch: one_core(strange_path(scratch))),
     Configuration("unwritable", {"PYTHONDONTWRITEBYTECODE": "1"}, unwritable),
     interpreter("3.12"),
     interpreter("3.13"),
-    Configuration("lowest", {}, lowest),
+    Configuration("lowest versions", {}, lowest),
 )
 
 
@@ -150,7 +160,7 @@ def _copy(folder: Path) -> Path:
 def run(configuration: Configuration, arguments: list[str]) -> tuple[str, str, float]:
     """Run the suite; the configuration's name, its outcome in a word and its reason, and the seconds it took."""
     begun = time.monotonic()
-    log = LOGS / f"{configuration.name}.log"
+    log = LOGS / f"{re.sub('[^a-z0-9.]+', '-', configuration.name)}.log"
     with tempfile.TemporaryDirectory(prefix="weightnorm-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder)
         try:
@@ -186,7 +196,7 @@ def main() -> int:
         for name, outcome, seconds in pool.map(lambda c: run(c, arguments), chosen):
             skipped += outcome.startswith("skipped")
             red += not outcome.startswith(("green", "skipped"))
-            print(f"{name:16} {seconds:6.0f} s  {outcome}", flush=True)
+            print(f"{name:38} {seconds:5.0f} s  {outcome}", flush=True)
     print(f"{len(chosen) - red - skipped} passed, {red} failed, {skipped} skipped")
     return 1 if red else 0
 
