@@ -71,9 +71,11 @@ def interpreter(version: str) -> Configuration:
     """Another Python with the pinned dependencies, where it is installed."""
 
     def prepare(scratch: Path) -> Place:
-        python = shutil.which(f"python{version}")
-        works = python and subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
-        if not python or not works:
+        pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+        found = [shutil.which(f"python{version}"), *map(str, sorted(pyenv.glob(f"{version}.*/bin/python")))]
+        working = (name for name in found if name and _answers(name))
+        python = next(working, None)
+        if python is None:
             raise CannotRunError(f"python{version} is not installed")
         return Place(_environment(python, scratch / "venv", ["-r", str(ROOT / "requirements.lock")]))
 
@@ -141,6 +143,10 @@ def _environment(python: str, folder: Path, requirements: list[str]) -> str:
     return str(folder / "bin" / "python")
 
 
+def _answers(python: str) -> bool:
+    return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
+
+
 def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -177,7 +183,8 @@ def run(configuration: Configuration, arguments: list[str]) -> tuple[str, str, f
         with log.open("w", encoding="utf-8") as file:
             environment = os.environ | own | dict(configuration.environment)
             code = subprocess.run(command, cwd=place.root, env=environment, stdout=file, stderr=file, check=False).returncode
-    tail = re.findall(r"^=*\s*(\d+ (?:passed|failed).*?)=*$", log.read_text(encoding="utf-8", errors="replace"), flags=re.M)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text(encoding="utf-8", errors="replace"))
+    tail = re.findall(r"^=*\s*(\d+ (?:passed|failed).*?)=*$", text, flags=re.M)
     outcome = "green" if code == 0 else f"RED, see {log.relative_to(ROOT)}"
     return configuration.name, f"{outcome}: {tail[-1].strip() if tail else f'exit code {code}'}", time.monotonic() - begun
 
