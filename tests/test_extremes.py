@@ -192,3 +192,15 @@ def test_an_operator_may_have_any_attributes():
 
     best = np.linalg.lstsq(B, np.ones(4), rcond=None)[0]
     np.testing.assert_allclose(wn.LeastSquares(Mine(), np.ones(4)).min_norm_solution(), best, atol=1e-12)
+
+
+def test_a_start_in_the_row_space_has_a_limit_at_any_ratio():
+    problem = wn.LeastSquares([[2.0]], [3.0])
+    for c in (5e-324, 1e-300, 1.0, 1e300):
+        limit = theory.flow_limit(problem, 0.5, [1.0], c)
+        assert (limit.norm, limit.perp_norm) == (1.5, 0.0)
+
+
+def test_a_scale_whose_square_overflows_is_named():
+    with pytest.raises(ValueError, match=r"^g must be at most"):
+        theory.loss_rate_bounds(wn.LeastSquares(B, np.ones(4)), 1.7e308, np.ones(7), 1.0)

@@ -24,7 +24,7 @@ from .rowspace import ReducedModel, ReducedProblem
 Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
-MAX_STEPS = 25_000  # of the integration; a flow that converges needs a few thousand at most
+MAX_STEPS = 15_000  # of the integration; stiff flows that converge were seen to need up to 6,400
 LONGEST_TIME = 1e300  # beyond it times can no longer be added
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)

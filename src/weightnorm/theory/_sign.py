@@ -21,8 +21,8 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     if setup.g0 == 0.0:
         return (float(np.sign(setup.pull)), off) if setup.pull != 0.0 else (1.0, on)
     own = float(np.sign(setup.g0))
-    with np.errstate(divide="ignore", over="ignore"):
-        log_f0 = 2.0 * np.log(setup.q0) + setup.g0 * (setup.g0 / c)
+    with np.errstate(over="ignore"):  # a start in the row space has F0 = 0, however small c is
+        log_f0 = 2.0 * np.log(setup.q0) + setup.g0 * (setup.g0 / c) if setup.q0 > 0 else -np.inf
     aligned = setup.g0 * setup.pull > 0
     if log_f0 > 0 or setup.start_loss < setup.zero_loss or (setup.orthogonal and aligned):
         return own, off

@@ -24,6 +24,7 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
     """
     c = _validate.real("ratio", ratio, minimum=0.0)
     _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    _validate.squarable("g", g)
     pull = problem.gradient(g * _validate.vector("w", w, problem.shape[1]))
     square = float(pull @ pull)
     return Bounds(-max(g * g, c) * square, -min(g * g, c) * square, paper="Lemma 2.3")
