@@ -24,7 +24,8 @@ from .rowspace import ReducedModel, ReducedProblem
 Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
-MAX_STEPS = 15_000  # of the integration; stiff flows that converge were seen to need up to 6,400
+MAX_STEPS = 15_000  # of the integration; stiff flows that converge were seen to need up to 6,400 …
+EVALUATIONS = (50_000, 500)  # … and evaluations, with as many more per coordinate: a Jacobian by differences costs one each
 LONGEST_TIME = 1e300  # beyond it times can no longer be added
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
@@ -129,11 +130,12 @@ def _advance(
     from scipy.integrate import LSODA, Radau
 
     options = {"rtol": RELATIVE, "atol": ABSOLUTE, "jac": field[1]}
-    mark, marked_at, inside = states[0], 0.0, False
+    mark, marked_at, evaluations, inside = states[0], 0.0, 0, False
+    budget = EVALUATIONS[0] + EVALUATIONS[1] * states[0].size
 
     def counted(t: float, state: Array) -> Array:
-        nonlocal inside
-        inside = True
+        nonlocal evaluations, inside
+        evaluations, inside = evaluations + 1, True
         slope = field[0](t, state)
         inside = False
         if not np.isfinite(slope).all():
@@ -142,7 +144,7 @@ def _advance(
 
     for kind in (LSODA, Radau):
         solver: Any = None
-        while len(times) <= MAX_STEPS:
+        while len(times) <= MAX_STEPS and evaluations < budget:
             try:
                 if solver is None:
                     solver = kind(counted, times[-1], states[-1], end, **options)
@@ -170,8 +172,8 @@ def _advance(
                 if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all() and calm(here):
                     return Status.STATIONARY, f"nothing moves any more; the loss is {loss(here):.6g}"
                 mark, marked_at = here, now
-    if len(times) > MAX_STEPS:
-        what = f"the integration used up its {MAX_STEPS:,} steps at"
+    if len(times) > MAX_STEPS or evaluations >= budget:
+        what = f"the integration used up its {MAX_STEPS:,} steps or {budget:,} evaluations at"
     else:
         what = "the integration got no further than"
     where = f"{what} time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
