@@ -64,10 +64,11 @@ def test_a_path_that_cannot_be_written_is_refused_before_the_work(table, tmp_pat
     assert not Path("/dev/null").is_file()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may write everywhere")
 def test_a_folder_without_permission(table, tmp_path, no_work):
     tmp_path.chmod(0o500)
     try:
+        if os.access(tmp_path, os.W_OK):
+            pytest.skip("this user may write everywhere; make test-portable runs it without that privilege")
         result = run("fit", table, "--target", "y", "--coefficients", tmp_path / "c.csv")
     finally:
         tmp_path.chmod(0o700)

@@ -25,17 +25,12 @@ RISE = 0.01  # a step that takes the loss up by this share of it is no rounding
 
 @dataclass(frozen=True, eq=False)
 class _Glimpse:
-    """One step of the window: its number, a few numbers per run that tell positions apart, the loss, and what moved.
-
-    `grew` says which coordinates grew in size since the step before: a small part that leaves a saddle moves less than
-    rounding at first, but it grows at every step.
-    """
+    """One step of the window: its number, a few numbers per run that tell positions apart, the loss, and what moved."""
 
     clock: int
     numbers: Array
     loss: Array
     moved: NDArray[np.bool_]
-    grew: NDArray[np.bool_]
 
 
 @dataclass
@@ -48,6 +43,9 @@ class Watch:
     ----------
     cycling, rough : (n,) bool arrays or None
         Which runs came back to the same points at the last look, and whose loss went up and down without improving.
+    growing : (n, size) bool array or None
+        Which coordinates grew in size at every step of the window: a small part that leaves a saddle moves less than
+        rounding at first, but it keeps growing.
     """
 
     last_clock: int = 0
@@ -55,6 +53,7 @@ class Watch:
     cycling: NDArray[np.bool_] | None = None
     rough: NDArray[np.bool_] | None = None
     before: Position | None = None
+    growing: NDArray[np.bool_] | None = None
     window: list[_Glimpse] = field(default_factory=list)
     judged: int = 0
     following: bool = False
@@ -92,13 +91,12 @@ class Watch:
         """Remember where the runs are at one step of the window before a look."""
         now = runs.position()
         if self.window and self.window[-1].clock != runs.clock - 1:  # steps were made unwatched: begin anew
-            self.before, self.window = None, []
-        if self.before is None:
-            count = len(now.scale)
-            moved, grew = np.ones(count, dtype=bool), np.ones(now.unit.reshape(count, -1).shape, dtype=bool)
-        else:
-            moved, grew = ~_same(self.before, now), self.window[-1].grew & _grew(self.before, now)
-        self.window.append(_Glimpse(runs.clock, _numbers(now), runs.loss.copy(), moved, grew))
+            self.before, self.growing, self.window = None, None, []
+        moved = np.ones(len(now.scale), dtype=bool)
+        if self.before is not None:
+            moved, grew = ~_same(self.before, now), _grew(self.before, now)
+            self.growing = grew if self.growing is None else self.growing & grew
+        self.window.append(_Glimpse(runs.clock, _numbers(now), runs.loss.copy(), moved))
         self.before = now
 
     def look(self, runs: Runs) -> NDArray[np.bool_]:
@@ -108,18 +106,19 @@ class Watch:
         losses = np.array([glimpse.loss for glimpse in self.window])
         with np.errstate(invalid="ignore", over="ignore"):
             lowest = losses.min(axis=0)
-            if self.best is not None and len(self.window) > 2:
+            if self.best is not None and self.growing is not None:
                 settled = runs.settled_since(self.last_clock)
                 idle, fruitless = (settled & ~(lowest < (1.0 - gain) * self.best) for gain in (GAIN, SMALL_GAIN))
                 recurs, depth = self._recurrence()
                 rests = ~np.array([glimpse.moved for glimpse in self.window[1:]]).any(axis=0)
-                leaves = self.window[-1].grew.any(axis=1)
+                leaves = self.growing.any(axis=1)
                 still |= idle & (rests | (recurs & (depth <= SHALLOW))) & ~leaves
                 self.cycling = fruitless & recurs & ~still
                 rises = (np.diff(losses, axis=0) > RISE * losses[1:]).any(axis=0)
                 self.rough = fruitless & rises & ~self.cycling & ~still
                 lowest = np.fmin(lowest, self.best)
-        self.best, self.last_clock, self.before, self.window = lowest, runs.clock, None, []
+        self.best, self.last_clock = lowest, runs.clock
+        self.before, self.growing, self.window = None, None, []
         return still
 
     def _recurrence(self) -> tuple[NDArray[np.bool_], Array]:
