@@ -84,7 +84,7 @@ def test_few_instances_break_nothing():
 
 def test_a_wrong_reduction_is_caught(monkeypatch):
     """The simulations must not share the reduction with the predictions: falsify it, and they disagree."""
-    from weightnorm.rowspace import RowSpace
+    from weightnorm.problems.reduction import RowSpace
 
     start = RowSpace.start
 

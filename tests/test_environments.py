@@ -71,7 +71,7 @@ def test_without_a_compiler_the_rules_in_numpy_run(expected):
 
 
 def test_a_result_of_compiled_runs_goes_on_without_a_compiler(monkeypatch):
-    from weightnorm._kernels import compiling
+    from weightnorm.engine.kernels import compiling
 
     problem, w0 = wn.datasets.make_regression(4, 9, seed=0), wn.datasets.random_direction(9, 0)
     part = wn.run(wn.WeightNorm(0.05, 0.05), problem, 1.5, w0, tolerance=0, max_steps=100)
@@ -84,7 +84,7 @@ def test_a_result_of_compiled_runs_goes_on_without_a_compiler(monkeypatch):
 
 def test_a_temporary_folder_of_somebody_else_is_no_cache(tmp_path, monkeypatch):
     """What is loaded from a cache is run, so a folder that others can write is not used."""
-    from weightnorm._kernels import compiling
+    from weightnorm.engine.kernels import compiling
 
     monkeypatch.setattr(compiling.tempfile, "gettempdir", lambda: str(tmp_path))
     folder = compiling._own_temporary_folder()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
-from weightnorm.begin.own_method import runs_reduced
-from weightnorm.methods.base import State
+from weightnorm.engine.start import runs_reduced
+from weightnorm.methods.contract import State
 
 STEP = 0.02
 
@@ -106,7 +106,7 @@ def test_a_method_that_says_so_runs_reduced_and_gives_the_same(problem):
     )
     np.testing.assert_allclose(reduced.weights, full.weights, atol=1e-12)
     assert "full coordinates" not in reduced.message
-    assert reduced._resume.axes is not None
+    assert reduced._resume.axes
 
 
 @pytest.mark.parametrize("kind", [Clipped, Preconditioned])

@@ -11,7 +11,6 @@ from scipy.sparse.linalg import LinearOperator
 
 import weightnorm as wn
 from weightnorm.problems.factorisation import factorise
-from weightnorm.rowspace import RowSpace
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
@@ -123,7 +122,7 @@ def test_float64_data_is_not_copied():
 
 
 def test_a_rest_is_clean_even_of_a_vector_that_is_nearly_along():
-    from weightnorm.rowspace import _rest
+    from weightnorm.problems.reduction import _rest
 
     along = np.random.default_rng(0).standard_normal(7)
     along /= np.linalg.norm(along)
@@ -136,29 +135,29 @@ class TestReduction:
     def test_is_an_isometry_and_leads_back(self, matrix):
         A, dense = MATRICES[matrix]
         problem = wn.LeastSquares(A, np.ones(dense.shape[0]))
-        space = RowSpace(problem)
+        space = problem.reduce()
         for seed in range(3):
             w = wn.datasets.random_direction(dense.shape[1], seed)
             coordinates, frame = space.start(w)
             assert np.linalg.norm(coordinates) == pytest.approx(1.0, abs=1e-13)
             np.testing.assert_allclose(frame.lift(coordinates), w, atol=1e-13)
             np.testing.assert_allclose(space.enter(w[None])[0], coordinates, atol=1e-15)
-            value = space.reduced.value_and_gradient(2.0 * coordinates[None])[0][0]
+            value = space.problem.value_and_gradient(2.0 * coordinates[None])[0][0]
             assert value == pytest.approx(problem.value(2.0 * w), rel=1e-12)
 
     def test_equal_singular_values_share_two_coordinates(self):
         V = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 9)))[0]
         A = np.diag([3.0, 2.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.5]) @ V.T
-        space = RowSpace(wn.LeastSquares(A, np.arange(9.0)))
-        assert space.reduced.curvatures == pytest.approx([9.0, 4.0, 4.0, 1.0, 0.25, 0.25])
+        space = wn.LeastSquares(A, np.arange(9.0)).reduce()
+        assert space.problem.curvatures == pytest.approx([9.0, 4.0, 4.0, 1.0, 0.25, 0.25])
 
     def test_nearly_equal_ones_do_not(self):
         A = np.diag([1.0, 1.0 - 1e-12, 1.0 - 2e-12, 1.0 - 3e-12]) @ np.eye(4, 9)
-        assert RowSpace(wn.LeastSquares(A, np.ones(4))).reduced.curvatures.size == 4
+        assert wn.LeastSquares(A, np.ones(4)).reduce().problem.curvatures.size == 4
 
     def test_a_start_in_the_row_space_has_exactly_no_rest(self):
         problem = wn.datasets.make_regression(condition_number=100.0, seed=0)
-        coordinates, _ = RowSpace(problem).start(problem.solution / 3.0)
+        coordinates, _ = problem.reduce().start(problem.solution / 3.0)
         assert coordinates[-1] == 0.0
 
 

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
-from weightnorm.loops.compiled import CompiledRuns, fresh_state
-from weightnorm.loops.plain import PlainRuns
-from weightnorm.rowspace import RowSpace
+from weightnorm.engine.batch import Start
+from weightnorm.engine.start import start
 
 settings.register_profile("weightnorm", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("weightnorm")
@@ -110,14 +109,14 @@ def test_reduced_equals_full(method, instance):
 def test_kernels_equal_the_rules_on_the_same_reduced_problem(method, instance):
     """The compiled path against the NumPy rule, both in the same coordinates."""
     problem, scale, w0, step, ratio = instance
-    rule, space = build(method, step, ratio * step), RowSpace(problem)
-    entered, limit = space.enter(w0[None]), np.array([1e300])
-    state = fresh_state(rule, space.reduced, entered, np.array([scale]), limit)
-    compiled = CompiledRuns(rule, space.reduced, state, 0, 0.0)
-    plain = PlainRuns(rule, space.reduced, rule.init(np.array([scale]), entered), 0, 0.0, limit)
-    for runs in (compiled, plain):
-        runs.advance(100)
-    close(compiled.position().weights, plain.position().weights, 1e-13)
+    rule, space = build(method, step, ratio * step), problem.reduce()
+    begun = Start(np.array([scale]), space.enter(w0[None]))
+    compiled, plain = (start(rule, space.problem, begun, 0.0, compiled=c) for c in (True, False))
+    assert type(compiled) is not type(plain)
+    for batch in (compiled, plain):
+        batch.advance(100)
+    a, b = (space.problem.weights(batch.position().unit, batch.position().scale) for batch in (compiled, plain))
+    close(a, b, 1e-13)
     np.testing.assert_allclose(np.sqrt(compiled.loss), np.sqrt(plain.loss), rtol=1e-13, atol=1e-14)
 
 

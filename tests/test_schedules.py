@@ -5,7 +5,9 @@ import pytest
 
 import weightnorm as wn
 from weightnorm import schedules
-from weightnorm.methods.base import State, bind_steps
+from weightnorm.engine.backends.rules import step_at
+from weightnorm.methods.contract import State
+from weightnorm.schedules import bind_steps
 
 
 def test_two_phase_counts_from_zero_and_switches_at_the_switch():
@@ -45,7 +47,7 @@ def test_powers_multiply_the_value():
     method = wn.WeightNorm(schedules.scaled(schedules.scaled(0.5, 1), norm_power=2), 0.1)
     step, _ = bind_steps(method, object())
     state = State(np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([-2.0, 7.0]))
-    assert step.at(0.5, state).tolist() == [0.5 * 2 * 25, 0.5 * 7 * 4]
+    assert step_at(step, 0.5, state).tolist() == [0.5 * 2 * 25, 0.5 * 7 * 4]
 
 
 def test_curvature_is_the_methods_own():
@@ -57,7 +59,7 @@ def test_curvature_is_the_methods_own():
         (wn.GradientDescent(schedules.curvature(0.5)), 0.5 / 4),
     ):
         step, _ = bind_steps(method, problem)
-        assert step.at(step.values(0, 1)[0], state)[0] == pytest.approx(expected, rel=1e-15)
+        assert step_at(step, step.values(0, 1)[0], state)[0] == pytest.approx(expected, rel=1e-15)
 
 
 def test_methods_are_frozen_and_compare_by_configuration():

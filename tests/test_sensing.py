@@ -249,11 +249,11 @@ def test_going_on_equals_never_having_stopped(kind):
 
 
 def test_an_interruption_keeps_the_run(monkeypatch):
-    from weightnorm.loops import sensing
+    from weightnorm.engine.backends import sensing
 
     problem, W = small()
     method = wn.RPGD(STEP, STEP)
-    original, calls = sensing.SensingRuns._advance, []
+    original, calls = sensing.SensingBatch._advance, []
 
     def interrupt(self, count):
         calls.append(count)
@@ -261,10 +261,10 @@ def test_an_interruption_keeps_the_run(monkeypatch):
         if len(calls) == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sensing.SensingRuns, "_advance", interrupt)
+    monkeypatch.setattr(sensing.SensingBatch, "_advance", interrupt)
     with pytest.raises(wn.Interrupted) as stop:
         wn.run(method, problem, 0.8, W, tolerance=0, max_steps=1000)
-    monkeypatch.setattr(sensing.SensingRuns, "_advance", original)
+    monkeypatch.setattr(sensing.SensingBatch, "_advance", original)
     done = stop.value.result.num_steps
     assert done == 300
     rest = wn.run(method, problem, start=stop.value.result, tolerance=0, max_steps=1000 - done)

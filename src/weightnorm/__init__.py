@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from . import datasets, schedules
-from .grid import sweep
+from .sweep import sweep
 from .methods import RPGD, GradientDescent, WeightNorm
-from .problems import GeneralizedLinear, LeastSquares, MatrixSensing, NotCertified
+from .problems import GeneralizedLinear, LeastSquares, MatrixSensing, NotCertified, Problem
 from .result import History, Interrupted, Result, Status
 from .run import run
 from .step_search import StepSearch, search_step
@@ -51,6 +51,7 @@ __all__ = [
     "LeastSquares",
     "MatrixSensing",
     "NotCertified",
+    "Problem",
     "Result",
     "Status",
     "StepSearch",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .result import Status
-from .rowspace import ReducedModel, ReducedProblem
+from .problems.reduction import Diagonal, ReducedModel
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ FLAT = 16 * float(np.finfo(np.float64).eps)
 CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
 
 
-Reduced = ReducedProblem | ReducedModel
+Reduced = Diagonal | ReducedModel
 
 
 def _field(problem: Reduced, c: float, in_row_space: bool) -> tuple[Callable[..., Array], Callable[..., Array] | None]:
@@ -53,7 +53,7 @@ def _field(problem: Reduced, c: float, in_row_space: bool) -> tuple[Callable[...
         g, u, square, _, e, s = parts(state)
         return np.concatenate([[-c * s], -g * (e - s * u), [0.0 if in_row_space else g * s / np.sqrt(square)]])
 
-    if isinstance(problem, ReducedModel):
+    if problem.curvatures is None:
         return derivative, None
     lam = problem.curvatures
 

@@ -25,10 +25,13 @@ class Resume:
     ----------
     method, problem
         What ran; None after a round trip for the problem, and for a method that could not be pickled.
-    state, clock, limit, watch
-        The method's state, the step number its schedules are at, the loss that counts as diverged, and what was seen.
-    axes : tuple or None
-        The unit vectors that lead back from reduced coordinates; None for a run in full coordinates.
+    kind, state, clock, limit, judge
+        The backend that ran, its exact state, the step number the schedules are at, the loss that counts as diverged, and
+        what the judge saw.
+    reduced : bool
+        Whether reduced coordinates were asked for.
+    axes : tuple
+        The unit vectors that lead back from reduced coordinates; empty for a run in full coordinates.
     working : method or None
         A method of the user's own as the run left it, with what it may keep on itself.
     fingerprint : tuple of arrays or None
@@ -37,11 +40,13 @@ class Resume:
 
     method: Any
     problem: Any
+    kind: str
     state: Any
     clock: int
     limit: Any
-    watch: Any
-    axes: Any = None
+    judge: Any
+    reduced: bool
+    axes: tuple[Any, ...]
     working: Any = None
     fingerprint: tuple[Any, ...] | None = None
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from . import _validate
 from ._flow_ode import integrate
 from ._validate import Vector
-from .problems import GeneralizedLinear, LeastSquares
+from .problems import Frame, GeneralizedLinear, LeastSquares
 from .result import Status
-from .rowspace import Frame, ReducedModel, ReducedProblem, RowSpace
+from .problems.reduction import Diagonal, ReducedModel
 
 Array = NDArray[np.float64]
 
@@ -112,21 +112,21 @@ def flow(
         ratios.append(_validate.real("restart_ratio", restart_ratio, minimum=0.0, strict=True))
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     end = np.inf if max_time is None else _validate.real("max_time", max_time, minimum=0.0)
-    space = RowSpace(problem)
+    space = problem.reduce()
     start, frame = space.start(unit)
     with np.errstate(divide="ignore"):
         state = np.concatenate([[g], start[:-1], [np.log(start[-1])]])
     with np.errstate(all="ignore"):
-        loss = float(space.reduced.value_and_gradient(g * start[None])[0][0])
+        loss = float(space.problem.value_and_gradient(g * start[None])[0][0])
     if not np.isfinite(loss):
         advice = "start from a smaller one, or rescale the problem"
         raise ValueError(f"scale = {g:g} starts at a loss of {loss:g}; {advice}")
     pieces, begun, status, message = [], 0.0, Status.MAX_STEPS, ""
     for c in ratios:
-        times, states, status, message = integrate(space.reduced, state, c, tolerance, end)
+        times, states, status, message = integrate(space.problem, state, c, tolerance, end)
         pieces.append((times + begun, states, c))
         begun, state = pieces[-1][0][-1], states[-1]
-    return _trajectory(space.reduced, frame, pieces, status, message)
+    return _trajectory(space.problem, frame, pieces, status, message)
 
 
 def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: Any) -> Trajectory:
@@ -146,9 +146,9 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     t = _validate.array("times", times, ndim=1)
     if t.min() < 0 or (np.diff(t) < 0).any():
         raise ValueError("times must be increasing and not negative")
-    space = RowSpace(problem)
+    space = problem.reduce()
     start, frame = space.start(unit)
-    reduced = space.diagonal
+    reduced = space.problem
     x = np.empty((t.size, start.size))
     x[:, -1] = g * start[-1]
     with np.errstate(over="ignore", under="ignore"):  # e^−∞ is 0
@@ -161,7 +161,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
 
 
 def _trajectory(
-    problem: ReducedProblem | ReducedModel, frame: Frame, pieces: list[tuple[Array, Array, float]], status: Status, message: str
+    problem: Diagonal | ReducedModel, frame: Frame, pieces: list[tuple[Array, Array, float]], status: Status, message: str
 ) -> Trajectory:
     invariants = []
     drift = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _validate, schedules
 from .methods import RPGD, GradientDescent
-from .methods.base import Method
+from .methods.contract import Method
 from .problems import LeastSquares
 from .result import Result
 from .run import run

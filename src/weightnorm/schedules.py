@@ -1,4 +1,4 @@
-"""Step sizes as functions of the step number t = 0, 1, 2, …
+"""Step sizes as functions of the step number t = 0, 1, 2, …, and what they become for a method on a problem.
 
 A step is value(t)·|g|^a·‖w‖^b: a value that may change with t, times powers of the current scale and of the current
 norm of w. Wherever a method takes a step, a plain number or any callable t -> number will do as well.
@@ -191,3 +191,49 @@ def as_schedule(name: str, step: Step) -> Schedule:
 @lru_cache(maxsize=256)
 def _constant(value: float) -> Schedule:
     return Schedule(phases=(value,))
+
+
+@dataclass(frozen=True, eq=False)
+class StepSize:
+    """A schedule bound to a method and a problem: value(t)·factor·|g|^scale_power·‖w‖^norm_power.
+
+    The factor is a number, or one per run (n,) where each run has a problem of its own.
+    """
+
+    schedule: Schedule
+    factor: Any
+    scale_power: float
+    norm_power: float
+
+    def values(self, start: int, count: int) -> NDArray[np.float64]:
+        """The values, without factor and powers, of the steps start … start + count − 1."""
+        return self.schedule(np.arange(start, start + count))
+
+    def undefined_at(self, scale: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Where the step divides by a zero scale."""
+        return np.asarray((scale == 0.0) & (self.scale_power < 0))
+
+
+def bind_steps(method: Any, problem: Any) -> tuple[StepSize, StepSize]:
+    """The method's schedules with the problem's curvature put in; refuses, naming both, what the problem lacks."""
+    vector, scale = method.schedules
+    return _bind(method, vector, problem), _bind(method, scale, problem)
+
+
+def _bind(method: Any, schedule: Schedule, problem: Any) -> StepSize:
+    if not schedule.per_curvature:
+        return StepSize(schedule, 1.0, schedule.scale_power, schedule.norm_power)
+    require_curvature(method, problem)
+    largest = np.asarray(problem.curvature)
+    if not largest.all():
+        raise ValueError(f"{method.name} has a curvature step 1/λmax, but A is zero, so λmax = 0; use a constant step")
+    return StepSize(schedule, 1.0 / largest, *method.curvature_powers)
+
+
+def require_curvature(method: Any, problem: Any) -> None:
+    """Refuse, naming both, a curvature step on a problem without a largest curvature."""
+    if any(schedule.per_curvature for schedule in method.schedules) and not getattr(problem, "has_curvature", False):
+        raise ValueError(
+            f"{method.name} has a curvature step, which needs the largest curvature λmax, and {type(problem).__name__} "
+            "has none; use a constant step or schedules.scaled"
+        )

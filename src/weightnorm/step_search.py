@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from . import _validate
 from ._pool import available_cores
 from ._validate import Matrix
-from .begin.check import check_method, check_scale
-from .begin.sensing import start_state
-from .loops.drive import quietly
-from .loops.sensing import SensingRuns
-from .methods.base import Array, Method
+from .engine.batch import Batch, Start
+from .engine.loop import Judge, Policy, loop, quietly
+from .engine.start import backend_of, check_method, check_scale, columns, descent_scale, start
+from .methods.contract import Array, Method
 from .problems import MatrixSensing
 from .problems.matrix_sensing import nuclear_norm
 from .result import Status
@@ -178,37 +177,44 @@ def search_steps(
     if not tasks:
         return []
     steps = [first / 2**k for k in range(count + refinements)]  # the last ones only refine
-    methods, states = [], []
+    methods, starts = [], []
     for rule, scale, direction in tasks:
         _validate.function("rule", rule)
         for step in steps:
             method = _validate.answer(f"rule({step:g})", rule, step)
-            if not SensingRuns.can_run(method):
+            if not backend_of(method, problem).shares_methods:
                 raise TypeError(
                     f"rule must give a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}; and the search runs "
-                    "compiled, so NUMBA_DISABLE_JIT must not be set"
+                    "compiled, so it must have neither momentum nor random steps, and NUMBA_DISABLE_JIT must not be set"
                 )
             check_method(method, problem)
-            state = start_state(method, problem, scale, direction)
-            check_scale(method, problem, state.scale)
+            unit = problem.unit_direction("direction", direction, columns(method))
+            g = problem.start_scale(scale, unit, columns(method))
+            check_scale(method, problem, g)
             methods.append(method)
-            states.append(state)
-    runs = SensingRuns(problem, methods, states, 0, tolerance, threads=workers)
-    contest = _Contest(runs, len(tasks), count, refinements, max_steps, tolerance)
-    while runs.alive.any():
-        runs.advance(contest.next_look(runs.clock) - runs.clock)
-        runs.retire(contest.judge(runs))
-        if progress is not None:
-            progress(int((~runs.alive).sum()), runs.alive.size)
-    return contest.searches(runs, steps)
+            starts.append(Start(descent_scale(method, problem, g), unit[None]))
+    batch = start(methods, problem, starts, tolerance, threads=workers)
+    contest = _Contest(batch, len(tasks), count, refinements, max_steps, tolerance, progress)
+    loop(batch, Policy(tolerance, max_steps * 2**refinements, contest))
+    return contest.searches(batch, steps)
 
 
-class _Contest:
+class _Contest(Judge):
     """Who is still needed: the judge of a search, called every SLICE steps. Arrays are (task, candidate)."""
 
+    active = True
+
     def __init__(
-        self, runs: SensingRuns, num_tasks: int, eligible: int, refinements: int, max_steps: int, tolerance: float
+        self,
+        batch: Batch,
+        num_tasks: int,
+        eligible: int,
+        refinements: int,
+        max_steps: int,
+        tolerance: float,
+        progress: Callable[[int, int], None] | None,
     ) -> None:
+        self.progress = progress
         self.shape = (num_tasks, eligible + refinements)
         self.eligible, self.refinements, self.max_steps, self.tolerance = eligible, refinements, max_steps, tolerance
         self.best = np.full(self.shape, np.inf)
@@ -216,16 +222,29 @@ class _Contest:
         self.hopeless = np.zeros(self.shape, dtype=bool)  # diverged, or will not converge
         self.unneeded = np.zeros(self.shape, dtype=bool)
         self.winner = np.full(num_tasks, -1)
-        ends = [[schedule.settled_from for schedule in method.schedules] for method in runs.methods]
-        self.settled = np.array([np.inf if None in pair else max(pair) for pair in ends]).reshape(self.shape)  # type: ignore[type-var]
+        ends = np.array([np.inf if s.settled_from is None else s.settled_from for s in batch.schedules])
+        self.settled = ends.reshape(*self.shape, 2).max(axis=2)
 
-    def next_look(self, clock: int) -> int:
+    def until(self, batch: Batch) -> int:
         """The step number of the next judgement: a multiple of SLICE, or where a budget ends."""
-        budgets = [self.max_steps * 2**k for k in range(self.refinements + 1)]
-        return int(min([clock + SLICE - clock % SLICE, *(budget for budget in budgets if budget > clock)]))
+        clock, budgets = batch.clock, [self.max_steps * 2**k for k in range(self.refinements + 1)]
+        self.due = int(min([clock + SLICE - clock % SLICE, *(budget for budget in budgets if budget > clock)]))
+        return self.due
 
-    def judge(self, runs: SensingRuns) -> NDArray[np.bool_]:
+    def after(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Which runs to end now."""
+        if batch.clock < self.due and batch.alive.any():
+            return None
+        ended = self._judge(batch)
+        if self.progress is not None:
+            self.progress(int((~batch.alive | ended).sum()), batch.alive.size)
+        return ended
+
+    def at_end(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Nothing more."""
+        return None
+
+    def _judge(self, runs: Batch) -> NDArray[np.bool_]:
         alive, loss = runs.alive.reshape(self.shape), runs.loss.reshape(self.shape)
         steps = runs.ended_at.reshape(self.shape)
         converged = ~alive & (loss <= self.tolerance)
@@ -259,7 +278,7 @@ class _Contest:
         late = steps >= np.where(known, budget, self.max_steps)
         return np.asarray(late | (known & ((halvings > self.refinements) | (halvings < 0))))
 
-    def searches(self, runs: SensingRuns, steps: list[float]) -> list[StepSearch]:
+    def searches(self, runs: Batch, steps: list[float]) -> list[StepSearch]:
         """What was found, task by task."""
         position = runs.position()
         X = runs.problem.weights(position.unit, position.scale)

@@ -14,7 +14,6 @@ import numpy as np
 
 import weightnorm as wn
 
-from ..rowspace import RowSpace
 from . import peers
 from .timing import installed, interleaved, seconds
 
@@ -108,9 +107,9 @@ def figure_1_sweep(num_starts: int, repeats: int, log: Log, *, numpy_only: bool 
 
 
 def _jax_reduced(name: str, problem: wn.LeastSquares, W: Any, g: Any) -> Callable[[], object]:
-    space = RowSpace(problem)
-    singular = np.sqrt(space.diagonal.curvatures)
-    solver = peers.jax_reduced_solver(name, singular, space.diagonal.target, STEP, TOLERANCE)
+    space = problem.reduce()
+    singular = np.sqrt(space.problem.curvatures)
+    solver = peers.jax_reduced_solver(name, singular, space.problem.target, STEP, TOLERANCE)
     entered = space.enter(W / np.linalg.norm(W, axis=1, keepdims=True))
     return lambda: solver(entered, g)
 

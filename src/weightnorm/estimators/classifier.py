@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _validate
 from ..problems import GeneralizedLinear
 from ..problems.logits import Logits
-from ..rowspace import RowSpace
 from ..schedules import as_schedule
 from .base import WeightNormEstimator
 from .data import Centred, centre, predictions, require_squares, start_direction
@@ -135,7 +134,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         centred = centre(X, intercept, add_constant=intercept)
         problem = GeneralizedLinear(centred.A, np.zeros(len(labels)), "squared")  # for its factorisation
         problem.factorise(centred.noise)
-        matrix = RowSpace(problem).model.matrix
+        matrix = problem.reduce().problem.matrix
         scale, directions = self._start(X.shape[1], targets.shape[1], centred)
         z, rest = problem.factorisation.split(directions.T)
         size = np.linalg.norm(rest, axis=1)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate
 from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.base import Method
+from ..methods.contract import Method
 from ..problems import LeastSquares
 from ..problems.factorisation import LARGEST
 from ..run import run

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..begin.check import check_scale
-from ..loops.drive import divergence_limit, drive, quietly
-from ..loops.plain import PlainRuns
-from ..loops.watch import Watch
+from ..engine.batch import Start, divergence_limit
+from ..engine.loop import Policy, Standstill, loop, quietly
+from ..engine.start import check_scale, start
 from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.base import Method, State
+from ..methods.contract import Method, State
 from ..problems.logits import Logits
 from ..result import Status
 from .data import both_steps
@@ -63,16 +62,17 @@ def train(
         if state is None:
             state = rule.init(scale[None].copy(), unit)
             check_scale(rule, problem, state.scale)
-            start = rule.evaluate(problem, state).loss
-        runs = PlainRuns(rule, problem, state, done if chosen else 0, low, divergence_limit(start, problem.zero_loss))
+            limit = divergence_limit(rule.evaluate(problem, state).loss, problem.zero_loss)
+        begun = Start(state.scale, unit, done if chosen else 0, state, limit)
+        runs = start(rule, problem, begun, low)
         before, count = float(runs.loss[0]), min(SLICE, max_iter - done)
-        code = drive(runs, low, count, Watch())[0]
+        code = loop(runs, Policy(low, count, Standstill()))[0]
         done += int(runs.ended_at[0]) - (done if chosen else 0)
         status = list(Status)[int(code)]
         if not chosen and not float(runs.loss[0]) <= before:  # too far: from the same place again, with smaller steps
             loss, damping, status = before, 0.25 * damping, Status.MAX_STEPS
             continue
-        state, loss, damping = runs.state, float(runs.loss[0]), min(1.0, 2.0 * damping)
+        state, loss, damping = runs.state(), float(runs.loss[0]), min(1.0, 2.0 * damping)
         if status is not Status.MAX_STEPS or not np.isfinite(loss):
             break
         if count == SLICE and before - loss <= tol * problem.zero_loss:

@@ -12,8 +12,8 @@ import numpy as np
 
 from .._pool import available_cores
 from ..datasets import make_regression, random_direction
-from ..grid import compute_grid
-from ..methods.base import Method
+from ..sweep import compute_grid
+from ..methods.contract import Method
 from ..theory import limit_scale, perp_of_limit
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .._pool import available_cores, run_all
 from ..datasets import make_sensing, sensing_start
 from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.base import Method
+from ..methods.contract import Method
 from ..schedules import scaled, two_phase
 from ..step_search import search_steps
 from ..sweeps.store import read_arrays, write_arrays

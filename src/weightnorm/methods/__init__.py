@@ -2,6 +2,7 @@
 
 from .gradient_descent import GradientDescent
 from .rpgd import RPGD
+from .training import Training
 from .weight_norm import WeightNorm
 
-__all__ = ["RPGD", "GradientDescent", "WeightNorm"]
+__all__ = ["RPGD", "GradientDescent", "Training", "WeightNorm"]

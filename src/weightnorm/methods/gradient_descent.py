@@ -1,18 +1,21 @@
-"""Plain gradient descent, x ← x − η ∇f(x)."""
+"""Gradient descent, x ← x − η ∇f(x)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..schedules import Schedule, Step, as_schedule, constant
-from .base import Array, Evaluation, Problem, State, expand
+from .contract import Array, Evaluation, State, expand
+from .training import Training
+
+_FROZEN = constant(0.0)
 
 
-@dataclass(frozen=True)
-class GradientDescent:
+@dataclass(frozen=True, repr=False)
+class GradientDescent(Training):
     """Gradient descent on the weights themselves.
 
     It keeps every part of its start that the data cannot see: on least squares it ends at x* + x0⊥.
@@ -20,6 +23,8 @@ class GradientDescent:
     Parameters
     ----------
     step : float, Schedule or callable
+    momentum, nesterov, batch_size, label_noise, seed
+        See `Training`.
 
     Examples
     --------
@@ -37,6 +42,7 @@ class GradientDescent:
     curvature_powers: ClassVar[tuple[float, float]] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
+        self._check_training()
         schedule = as_schedule("step", self.step)
         if schedule.scale_power or schedule.norm_power:
             raise ValueError("step of GradientDescent depends on the scale g or on ‖w‖, which it does not have")
@@ -44,17 +50,18 @@ class GradientDescent:
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:
         """The step's schedule; the scale's is a constant zero."""
-        return as_schedule("step", self.step), constant(0.0)
+        return as_schedule("step", self.step), _FROZEN
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at x0 = scale·direction."""
-        return State(expand(scale, direction) * direction, np.ones_like(scale))
+        return self.begun(expand(scale, direction) * direction, np.ones_like(scale))
 
-    def evaluate(self, problem: Problem, state: State) -> Evaluation:
+    def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss and gradient at x."""
         loss, gradient = problem.value_and_gradient(state.vector)
         return Evaluation(loss, gradient, np.zeros_like(state.scale))
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
-        """x ← x − η ∇f(x)."""
-        return State(state.vector - expand(vector_step, state.vector) * evaluation.vector_gradient, state.scale)
+        """x ← x − η v, v the gradient or its momentum."""
+        move = self.pushed(state, evaluation)
+        return move.state(state.vector - expand(vector_step, state.vector) * move.vector, state.scale)

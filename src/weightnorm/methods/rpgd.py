@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import _validate
 from ..schedules import Schedule, Step, as_schedule
-from .base import Array, Evaluation, Problem, State, block_norm, expand
+from .contract import Array, Evaluation, State, block_norm, expand
+from .training import Training
 
 
-@dataclass(frozen=True)
-class RPGD:
+@dataclass(frozen=True, repr=False)
+class RPGD(Training):
     """Reparametrised projected gradient descent: x = g·w with ‖w‖ = 1 after every step.
 
     With G = ∇f(g w): v = w − η g G, w ← v/‖v‖, g ← g − γ⟨w, G⟩.
@@ -25,6 +26,8 @@ class RPGD:
         η for w and γ for g.
     blocks : {"all", "columns"}
         One scale for all weights, or one for each column of a matrix problem's factor.
+    momentum, nesterov, batch_size, label_noise, seed
+        See `Training`. The buffer of w is neither projected nor rescaled.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class RPGD:
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 0.0)
 
     def __post_init__(self) -> None:
+        self._check_training()
         as_schedule("direction_step", self.direction_step)
         as_schedule("scale_step", self.scale_step)
         _validate.choice("blocks", self.blocks, ("all", "columns"))
@@ -58,16 +62,17 @@ class RPGD:
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at g0 = scale, w0 = direction."""
-        return State(direction.copy(), scale.copy())
+        return self.begun(direction.copy(), scale.copy())
 
-    def evaluate(self, problem: Problem, state: State) -> Evaluation:
+    def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w and ∇_g at x = g w: g G and ⟨w, G⟩."""
-        return Evaluation(*problem.polar(state.vector, state.scale))
+        return Evaluation(*problem.scale_direction_gradients(state.vector, state.scale))
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
         """A step of w projected back onto the sphere, and a step of g."""
-        v = state.vector - expand(vector_step, state.vector) * evaluation.vector_gradient
+        move = self.pushed(state, evaluation)
+        v = state.vector - expand(vector_step, state.vector) * move.vector
         norm = expand(block_norm(v, state.scale), v)
         with np.errstate(invalid="ignore", divide="ignore"):
             w = np.where(norm == 0.0, state.vector, v / np.where(np.isfinite(norm), norm, np.nan))
-        return State(w, state.scale - scale_step * evaluation.scale_gradient)
+        return move.state(w, state.scale - scale_step * move.scale)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import _validate
 from ..schedules import Schedule, Step, as_schedule
-from .base import Array, Evaluation, Problem, State, block_dot, block_norm, expand
+from .contract import Array, Evaluation, State, block_dot, block_norm, expand
+from .training import Training
 
 
-@dataclass(frozen=True)
-class WeightNorm:
-    """Weight normalization (Salimans & Kingma): w is never normalised, and its norm only grows.
+@dataclass(frozen=True, repr=False)
+class WeightNorm(Training):
+    """Weight normalization (Salimans & Kingma): w is never normalised.
 
     With ŵ = w/‖w‖ and G = ∇f(g ŵ): g ← g − γ⟨ŵ, G⟩, w ← w − (η g/‖w‖)(G − ⟨ŵ, G⟩ŵ).
-    The step of w is orthogonal to w, so ‖w‖ never shrinks and never reaches zero; a zero start direction is refused.
+    The gradient of w is orthogonal to w, so without momentum ‖w‖ only grows. With momentum the step is not, and ‖w‖ can
+    shrink. Zero-norm policy: where the step would lead to w = 0 exactly, w stays where it is for that step, while the buffer
+    goes on; a zero start direction is refused.
 
     Parameters
     ----------
@@ -27,6 +30,8 @@ class WeightNorm:
         One scale for all weights, or one for each column of a matrix problem's factor.
     initial_norm : float
         ‖w0‖. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η multiplied by ‖w0‖².
+    momentum, nesterov, batch_size, label_noise, seed
+        See `Training`.
 
     Examples
     --------
@@ -45,9 +50,11 @@ class WeightNorm:
 
     name: ClassVar[str] = "WeightNorm"
     has_scale: ClassVar[bool] = True
+    free_norm: ClassVar[bool] = True  # ‖w‖ is the method's own: a run that goes on from one with a free norm keeps it
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     def __post_init__(self) -> None:
+        self._check_training()
         as_schedule("direction_step", self.direction_step)
         as_schedule("scale_step", self.scale_step)
         _validate.choice("blocks", self.blocks, ("all", "columns"))
@@ -63,19 +70,20 @@ class WeightNorm:
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at g0 = scale, w0 = initial_norm·direction."""
-        return State(self.initial_norm * direction, scale.copy())
+        return self.begun(self.initial_norm * direction, scale.copy())
 
-    def evaluate(self, problem: Problem, state: State) -> Evaluation:
+    def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w = (1/‖w‖)(∇_ŵ − ⟨ŵ, ∇_ŵ⟩ŵ), and ∇_g, at x = g ŵ."""
         norm = block_norm(state.vector, state.scale)
         unit = state.vector / expand(np.where(np.isfinite(norm), norm, np.nan), state.vector)  # overflowed: diverged
-        loss, gradient, slope = problem.polar(unit, state.scale)
+        loss, gradient, slope = problem.scale_direction_gradients(unit, state.scale)
         tangent = gradient - expand(block_dot(unit, gradient, state.scale), unit) * unit
         return Evaluation(loss, tangent / expand(norm, unit), slope)
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
-        """Gradient descent on both."""
-        return State(
-            state.vector - expand(vector_step, state.vector) * evaluation.vector_gradient,
-            state.scale - scale_step * evaluation.scale_gradient,
-        )
+        """Gradient descent on both, with momentum if there is any."""
+        move = self.pushed(state, evaluation)
+        w = state.vector - expand(vector_step, state.vector) * move.vector
+        if self.momentum:
+            w = np.where(expand(block_norm(w, state.scale), w) == 0.0, state.vector, w)
+        return move.state(w, state.scale - scale_step * move.scale)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validate import Vector
-from .linear import LinearModel, as_matrix, as_targets
+from .contract import Array, Problem
+from .linear import LinearModel
 from .losses import Loss, as_loss, total
+from .reduction import RowSpace
+from .samples import Sample
 
 
 class GeneralizedLinear(LinearModel):
@@ -40,10 +43,9 @@ class GeneralizedLinear(LinearModel):
     """
 
     def __init__(self, A: Any, y: Any, loss: Any = "logistic") -> None:
-        self.A = as_matrix(A)
-        self.shape = (int(self.A.shape[0]), int(self.A.shape[1]))
-        self.y: Vector = as_targets(y, self.shape[0], self.shape)
+        self._set(A, y)
         self.loss: Loss = as_loss(loss, self.y)
+        self.has_label_noise = hasattr(self.loss, "noisy")
 
     def __repr__(self) -> str:
         return f"GeneralizedLinear(shape={self.shape}, loss={type(self.loss).__name__})"
@@ -72,11 +74,22 @@ class GeneralizedLinear(LinearModel):
         return None if smoothness is None else smoothness * self.largest_eigenvalue
 
     @property
+    def has_curvature(self) -> bool:
+        """Whether the loss tells its largest second derivative."""
+        return getattr(self.loss, "smoothness", None) is not None
+
+    @cached_property
     def zero_loss(self) -> float:
         """The loss at zero weights."""
         return float(total(self.loss, np.zeros((1, self.shape[0])))[0])
 
-    @property
-    def floor(self) -> float | None:
-        """The smallest loss there is: not known."""
-        return None
+    def _row_space(self, samples: bool) -> RowSpace:
+        return RowSpace.model(self, self.loss)
+
+    def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
+        """These rows times m/b, with this noise on y."""
+        return Sample.of(self.A, self.loss, rows, noise, padded=False)
+
+    def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
+        """‖x⊥‖; there is no minimum-norm solution to measure from."""
+        return float(np.linalg.norm(self.split(weights)[1])), np.nan

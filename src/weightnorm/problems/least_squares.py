@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Vector
 from .factorisation import EPS, scaled_norm
-from .linear import LinearModel, as_matrix, as_targets
+from .contract import Array, Problem
+from .linear import LinearModel
+from .losses import Squared
+from .reduction import RowSpace
+from .samples import Sample
 
 
 class LeastSquares(LinearModel):
@@ -37,10 +41,10 @@ class LeastSquares(LinearModel):
     12.5
     """
 
+    has_label_noise = True
+
     def __init__(self, A: Any, y: Any, *, solution: Any = None) -> None:
-        self.A = as_matrix(A)
-        self.shape: tuple[int, int] = (int(self.A.shape[0]), int(self.A.shape[1]))
-        self.y: Vector = as_targets(y, self.shape[0], self.shape)
+        self._set(A, y)
         self.solution: Vector | None = None if solution is None else _validate.array("solution", solution, ndim=1)
         self._iterative_solution: Vector | None = None
 
@@ -77,6 +81,11 @@ class LeastSquares(LinearModel):
         return 0.0 if size <= 16 * EPS * scaled_norm(self.y) else 0.5 * size**2
 
     @property
+    def known_floor(self) -> float | None:
+        """The floor, once A has been factorised."""
+        return self.floor if self.is_factorised else None
+
+    @cached_property
     def zero_loss(self) -> float:
         """½‖y‖², the loss at zero weights."""
         return 0.5 * float(self.y @ self.y)
@@ -85,6 +94,35 @@ class LeastSquares(LinearModel):
     def curvature(self) -> float:
         """λmax(AᵀA), the largest curvature."""
         return self.largest_eigenvalue
+
+    @property
+    def has_curvature(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def reference(self) -> Vector:
+        """x*, by the factorisation or, without one, by LSQR."""
+        return self.min_norm_solution(iterative=not self.is_factorised)
+
+    def _row_space(self, samples: bool) -> RowSpace:
+        if samples:
+            return RowSpace.model(self, Squared(self.y), np.append(self.target, 0.0))
+        return RowSpace.diagonal(self.factorisation, self.target, self.floor, self.zero_loss)
+
+    def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
+        """These rows times m/b, with this noise on y."""
+        return Sample.of(self.A, Squared(self.y), rows, noise, padded=False)
+
+    def summary(self, unit: Array, scale: Array, perp: Array, measured: bool = True) -> dict[str, Array]:
+        """Without the distance where x* would have to be computed for it and it was not asked for."""
+        if measured or self.is_factorised:
+            return super().summary(unit, scale, perp)
+        return {"norm": np.abs(scale), "final_scale": scale, "perp_norm": np.abs(scale * perp)}
+
+    def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
+        """‖x⊥‖ and ‖x − x*‖."""
+        return float(np.linalg.norm(self.split(weights)[1])), float(np.linalg.norm(weights - self.reference))
 
     def min_norm_solution(self, *, iterative: bool = False) -> Vector:
         """The least-squares solution of smallest norm, x*.
@@ -97,3 +135,10 @@ class LeastSquares(LinearModel):
         if self._iterative_solution is None:
             self._iterative_solution = self._lsqr(self.y)
         return self._iterative_solution.copy()
+
+
+def require_least_squares(problem: Any) -> LeastSquares:
+    """Refuse any other problem, for what is known of least squares only."""
+    if not isinstance(problem, LeastSquares):
+        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    return problem

@@ -1,8 +1,9 @@
-"""What problems whose weights are a vector x = g·w share, and those that depend on A x alone."""
+"""What problems share whose loss depends on A x alone."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,60 +12,25 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
+from .contract import Problem, Reduction
 from .factorisation import Factorisation, factorise, require_squarable, require_squares
+from .reduction import RowSpace
 
 Array = NDArray[np.float64]
 
-FLAT = 16 * float(np.finfo(np.float64).eps)  # a gradient this small against its own terms is rounding
-
-
-class VectorWeights(ABC):
-    """Mixin: what methods and loops ask of a problem with weights x = g·w, from its value_and_gradient alone."""
-
-    @abstractmethod
-    def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Loss and gradient, row by row."""
-
-    def polar(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
-        """The loss at x = g·w of unit rows w, ∇_w = g G and ∇_g = ⟨w, G⟩."""
-        loss, gradient = self.value_and_gradient(scale[:, None] * unit)
-        return loss, scale[:, None] * gradient, np.einsum("ij,ij->i", unit, gradient)
-
-    def scale_of(self, norm: Array) -> Array:
-        """The scale of gradient descent's vector of this norm."""
-        return norm
-
-    def sizes(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
-        """‖x⊥‖, ‖x‖ and ‖w⊥‖, from the signed length `perp` of the unit direction's part off the row space."""
-        return np.abs(scale * perp), np.abs(scale), np.abs(perp)
-
-    def standstill(self, unit: Array, scale: Array) -> str:
-        """Why the first run stands still, where the problem knows better than the loop."""
-        return ""
-
-    def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
-        """Where the gradient in a method's own coordinates is zero to rounding.
-
-        Either Aᵀr is zero against its own terms (a solution, or the floor of an unreachable y), or the run is in
-        S = {g = 0, yᵀAw = 0}, where neither g nor w moves.
-        """
-        _, gradient = self.value_and_gradient(scale[:, None] * unit)
-        _, at_zero = self.value_and_gradient(np.zeros_like(unit[:1]))
-        size = np.linalg.norm(gradient, axis=1)
-        terms = np.linalg.norm(at_zero) + np.linalg.norm(gradient - at_zero, axis=1)
-        flat = (size <= FLAT * terms) & np.isfinite(terms)
-        if not has_scale:
-            return np.asarray(flat)
-        along = np.abs(np.einsum("ij,ij->i", unit, gradient))
-        return np.asarray(flat | ((scale == 0.0) & (along <= FLAT * size)))
-
-
-class LinearModel(VectorWeights):
+class LinearModel(Problem):
     """A problem whose loss depends on x through A x alone: the row space of A is all that training sees."""
 
     A: Any
     y: Vector
     shape: tuple[int, int]
+
+    def _set(self, A: Any, y: Any) -> None:
+        """Check and keep the data."""
+        self.A = as_matrix(A)
+        self.shape = (int(self.A.shape[0]), int(self.A.shape[1]))
+        self.num_samples, self.dimension = self.shape
+        self.y = as_targets(y, self.shape[0], self.shape)
 
     def value(self, x: Any) -> Any:
         """The loss, for x of shape (d,) or, row by row, (n, d)."""
@@ -82,6 +48,24 @@ class LinearModel(VectorWeights):
         return f"{type(self).__name__} {self.shape}", self.y, np.asarray(self.A @ probe)
 
     @cached_property
+    def _spaces(self) -> dict[bool, RowSpace]:
+        return {}
+
+    @abstractmethod
+    def _row_space(self, samples: bool) -> RowSpace:
+        """The reduced coordinates."""
+
+    def reduce(self, samples: bool = False) -> Reduction:
+        """Row-space coordinates, made at first use and kept."""
+        if samples not in self._spaces:
+            self._spaces[samples] = self._row_space(samples)
+        return self._spaces[samples]
+
+    def in_full(self) -> Reduction:
+        """The features themselves; what is off the row space is known once A has been factorised, or by LSQR."""
+        return FullCoordinates(self)
+
+    @cached_property
     def factorisation(self) -> Factorisation:
         """A = U S Vᵀ, computed at first use and kept."""
         return factorise(self.A)
@@ -93,6 +77,7 @@ class LinearModel(VectorWeights):
         """
         from scipy.sparse.linalg import LinearOperator
 
+        self._spaces.clear()
         factors = self.__dict__["factorisation"] = factorise(self.A, overwrite=in_place, noise=noise)
         if in_place and isinstance(self.A, np.ndarray):
             self.A = LinearOperator(
@@ -139,6 +124,22 @@ class LinearModel(VectorWeights):
         answer = lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)
         ran_out = answer[1] == 7
         return np.full(self.shape[1], np.nan) if ran_out else np.asarray(answer[0])
+
+
+@dataclass(frozen=True, eq=False)
+class FullCoordinates(Reduction):
+    """The features themselves."""
+
+    def perp_units(self, units: Array, wanted: bool) -> Array | None:
+        """The unit vectors along each direction's part off the row space; zero where it has none."""
+        if not (wanted or self.problem.is_factorised):
+            return None
+        return np.array([_perp_unit(self.problem.split(unit)[1]) for unit in units])
+
+
+def _perp_unit(rest: Vector) -> Vector:
+    size = float(np.linalg.norm(rest))
+    return rest if not np.isfinite(size) else rest / size if size > 1e-12 else np.zeros_like(rest)
 
 
 def as_matrix(A: Any) -> Any:

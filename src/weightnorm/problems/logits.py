@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validate import Matrix
-from .linear import FLAT
+from .contract import FLAT, Problem
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Logits:
+class Logits(Problem):
     """The summed log-loss of logits (U S) x_k, for weights (n, rank + 1, K); the last coordinate is off the row space.
 
     K = 1 is logistic regression of two classes, K > 2 softmax.
@@ -59,18 +59,10 @@ class Logits:
         gradient[:, :-1] = self.matrix.T @ slope
         return loss, gradient
 
-    def polar(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
+    def scale_direction_gradients(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
         """Loss, ∇_w and ∇_g of each class at x_k = g_k w_k."""
         loss, gradient = self.value_and_gradient(scale[:, None, :] * unit)
         return loss, scale[:, None, :] * gradient, (unit * gradient).sum(axis=1)
-
-    def scale_of(self, norm: Array) -> Array:
-        """The scale of gradient descent's weights of this norm."""
-        return norm
-
-    def standstill(self, unit: Array, scale: Array) -> str:
-        """Nothing that the loop does not know."""
-        return ""
 
     def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
         """Where the gradient is rounding against its terms."""

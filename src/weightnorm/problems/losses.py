@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +43,10 @@ class Squared:
     def derivative(self, z: Array) -> Array:
         """z − y."""
         return np.asarray(z - self.y)
+
+    def noisy(self, noise: Array) -> Squared:
+        """The same with noise on y."""
+        return replace(self, y=self.y + noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +124,10 @@ class Huber:
     def derivative(self, z: Array) -> Array:
         """r, cut off at ± width."""
         return np.asarray(np.clip(z - self.y, -self.width, self.width))
+
+    def noisy(self, noise: Array) -> Huber:
+        """The same with noise on y."""
+        return replace(self, y=self.y + noise)
 
 
 NAMES = ("squared", "logistic", "poisson", "huber")

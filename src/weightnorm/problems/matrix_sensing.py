@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Matrix, Vector
+from .contract import FLAT, Problem
 from .factorisation import require_squarable
-from .linear import FLAT
 from .nuclear_norm import MinimumNuclearNorm, solve
 
 Array = NDArray[np.float64]
 
 
-class MatrixSensing:
+class MatrixSensing(Problem):
     """Matrix sensing with loss (1/2m) Σ_i (⟨A_i, X⟩ − y_i)².
 
     Methods train a factor of X: gradient descent X = U Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1 (`blocks="all"`); or a scale
@@ -44,6 +44,9 @@ class MatrixSensing:
     True
     """
 
+    has_columns = True
+    has_label_noise = True
+    backend = "sensing"
     def __init__(self, sensors: Any, y: Any, *, ground_truth: Any = None) -> None:
         self.sensors: Array = _validate.array("sensors", sensors, ndim=3)
         self.y: Vector = _validate.array("y", y, ndim=1)
@@ -55,6 +58,7 @@ class MatrixSensing:
         if self.y.size != m:
             raise ValueError(f"y must have {m} entries, one per sensor, got {self.y.size}")
         self.shape: tuple[int, int] = (m, d)
+        self.num_samples, self.dimension = self.shape
         self.ground_truth: Matrix | None = None
         if ground_truth is not None:
             self.ground_truth = self._matrix("ground_truth", _validate.array("ground_truth", ground_truth, ndim=2))
@@ -157,19 +161,87 @@ class MatrixSensing:
     def _tiled(self) -> dict[tuple[int, int, bool], Vector]:
         return {}
 
-    @property
+    @cached_property
     def zero_loss(self) -> float:
         """(1/2m) ‖y‖², the loss at zero weights."""
         return 0.5 * float(self.y @ self.y) / self.shape[0]
 
-    # What methods and loops ask of a problem: batches (n, d, r) of factors.
+    # What the engine asks of a problem: batches (n, d, r) of factors, see `contract.py`.
+
+    @property
+    def variables(self) -> dict[str, str]:  # type: ignore[override]
+        """What a sweep keeps; the recovery error where the ground truth is known."""
+        known = {"recovery_error": "‖X − ground truth‖_F / ‖ground truth‖_F"}
+        return {
+            "norm": "the nuclear norm of X at the end",
+            "loss": "(1/2m) Σ (⟨A_i, X⟩ − y_i)² at the end",
+            "final_scale": "the trace of X: g, the sum of D, or ‖U‖_F² for gradient descent",
+            "perp_norm": "the Frobenius norm of the part of X orthogonal to all sensors",
+        } | (known if self.ground_truth is not None else {})
+
+    def unit_direction(self, name: str, direction: Any, columns: bool) -> Array:
+        """A factor (d, r) of Frobenius norm 1, or with unit columns."""
+        W = _validate.array(name, direction, ndim=2)
+        if W.shape[0] != self.dimension:
+            raise ValueError(f"{name} must have {self.dimension} rows, the size of X, got shape {W.shape}")
+        if columns and not W.any(axis=0).all():
+            column = int(np.argmin(W.any(axis=0)))
+            raise ValueError(f"{name} has a zero column, number {column}: blocks='columns' needs a direction in each")
+        if not W.any():
+            raise ValueError(f"{name} is zero: a direction needs a nonzero matrix, for instance wn.datasets.sensing_start")
+        W = W / np.abs(W).max(axis=0 if columns else None)  # first, so that neither tiny nor huge entries lose their squares
+        return np.asarray(W / np.sqrt((W * W).sum(axis=0 if columns else None)))
+
+    def unit_directions(self, directions: Any, columns: bool) -> Array:
+        """Several factors (n, d, r), or one."""
+        factors = _validate.numbers("directions", directions)
+        W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
+        return np.array([self.unit_direction(f"directions[{i}]", factor, columns) for i, factor in enumerate(W)])
+
+    def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
+        """g (1,), or D (1, r) from a number or one per column."""
+        if columns and _validate.numbers("scale", scale).ndim == 1:
+            g = _validate.array("scale", scale, ndim=1)[None]
+            if g.shape[1] != unit.shape[1]:
+                raise ValueError(f"scale must be a number or have {unit.shape[1]} entries, one per column, got {g.shape[1]}")
+            return g
+        value = _validate.real("scale", scale)
+        return np.full((1, unit.shape[1]), value) if columns else np.array([value])
+
+    def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
+        """The scale and factor of a result's X, for a method with one scale or one per column."""
+        d = self.dimension
+        if result.weights.shape != (d, d) or result.direction.ndim != 2:
+            raise ValueError(f"start has weights of shape {result.weights.shape}, the problem has ({d}, {d})")
+        W, g = result.direction, np.asarray(result.scale)
+        if not columns and g.ndim == 1:  # X = Σ_j D_j w_j w_jᵀ = ± V Vᵀ with V = W |D|^½
+            sign = -1.0 if (g < 0).any() else 1.0
+            if (sign * g < 0).any():
+                raise ValueError("start has scales of both signs, so its weights are no multiple of a W Wᵀ; use blocks='columns'")
+            W, g = W * np.sqrt(np.abs(g)) if g.any() else W, np.asarray(sign * np.abs(g).sum())
+        elif columns and g.ndim == 0:
+            lengths = np.linalg.norm(W, axis=0)
+            g = g * lengths**2
+            W = np.where(lengths > 0, W, 1.0)
+        if not W.any():
+            raise ValueError("start has zero weights, so no direction to go on with; give scale and direction")
+        unit = self.unit_direction("direction", W, columns)
+        return self.start_scale(g if columns else float(g), unit, columns), unit
+
+    def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
+        """These sensors, with this noise on y: the loss divides by their number, so it is m/b times their share."""
+        part = object.__new__(MatrixSensing)
+        which = slice(None) if rows is None else rows
+        part.y = (self.y if noise is None else self.y + noise)[which]
+        part.packed, part.shape, part.dimension = self.packed[which], (part.y.size, self.dimension), self.dimension
+        return part
 
     def value_and_gradient(self, factor: Array) -> tuple[Array, Array]:
         """Loss and 2 M U at X = U Uᵀ."""
         loss, M, _ = self._at(factor @ factor.swapaxes(1, 2))
         return loss, 2.0 * (M @ factor)
 
-    def polar(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
+    def scale_direction_gradients(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
         """Loss, ∇_W = 2 M W D and ∇_D = w_jᵀ M w_j at X = W D Wᵀ; with one scale, D = g I, the latter summed over j."""
         loss, M, _ = self._at(self.weights(unit, scale))
         turned = M @ unit
@@ -185,7 +257,29 @@ class MatrixSensing:
         """The scale of X = U Uᵀ with ‖U‖_F = norm."""
         return norm**2
 
-    def sizes(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
+    def descent_norm(self, scale: Array) -> Array:
+        """√scale, since X = U Uᵀ; NaN below zero."""
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(scale)
+
+    def summary(self, unit: Array, scale: Array, perp: Array, measured: bool = True) -> dict[str, Array]:
+        """The nuclear norm, the trace, the part no sensor sees and, where the ground truth is known, the recovery error."""
+        X = self.weights(unit, scale)
+        found = {"norm": nuclear_norm(X), "final_scale": np.trace(X, axis1=1, axis2=2), "perp_norm": self.unseen_norm(X)}
+        if self.ground_truth is not None:
+            found["recovery_error"] = self.recovery_error(X)
+        return found
+
+    def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
+        """‖X⊥‖_F, and the distance to the solution of smallest nuclear norm."""
+        over = "symmetric" if columns else "psd"
+        if not columns and np.trace(weights) < 0:  # a negative scale: the mirror image of the problem
+            best = -MatrixSensing(self.sensors, -self.y).min_nuclear_norm(over).matrix
+        else:
+            best = self.min_nuclear_norm(over).matrix
+        return float(self.unseen_norm(weights[None])[0]), float(np.linalg.norm(weights - best))
+
+    def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
         """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share of X that the sensors do not see."""
         X = self.weights(unit, scale)
         unseen, nuclear = self.unseen_norm(X), nuclear_norm(X)

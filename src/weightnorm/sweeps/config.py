@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Tag, model_va
 
 from .. import schedules
 from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.base import Method
+from ..methods.contract import Method
 from ..schedules import Step
 from .fields import (
     LARGEST_PROBLEM,

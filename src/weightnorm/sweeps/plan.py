@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets import make_regression, random_direction
-from ..grid import compute_grid
+from ..sweep import compute_grid
 from .config import MethodSpec, SweepConfig
 
 FORMAT = 1  # of shards; another format never reads these

@@ -9,9 +9,8 @@ import numpy as np
 
 from .. import _validate
 from .._validate import Vector
-from ..problems import LeastSquares
+from ..problems import Frame, require_least_squares
 from ..problems.factorisation import scaled_norm
-from ..rowspace import Frame, RowSpace
 
 ORTHOGONAL = 1e-12
 
@@ -70,13 +69,12 @@ class Setup:
 
 def set_up(problem: Any, scale: Any, direction: Any) -> Setup:
     """Check a problem and a start, and reduce them."""
-    if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+    problem = require_least_squares(problem)
     g0 = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
-    space = RowSpace(problem)
+    space = problem.reduce()
     start, frame = space.start(unit)
-    reduced = space.diagonal
+    reduced = space.problem
     return Setup(g0, float(start[-1]), start[:-1], reduced.curvatures, reduced.target, frame)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
-from weightnorm.loops.runs import Position
-from weightnorm.loops.watch import FIRST_LOOK, WINDOW, Watch
+from weightnorm.engine.batch import Position
+from weightnorm.engine.loop import FIRST_LOOK, WINDOW, Standstill
 
 NOISE = 1e-13  # what rounding does to an attracting cycle: well above 8 eps
 
@@ -38,15 +38,15 @@ class Scripted:
 
 
 def look(runs, looks=2):
-    """The watch after so many looks, and which runs stood still at the last."""
-    watch, still = Watch(), None
+    """The judge after so many looks, and which runs stood still at the last."""
+    judge, still = Standstill(), None
     for k in range(looks):
         end = FIRST_LOOK << k
         for runs.clock in range(end - WINDOW, end):
-            watch.glance(runs)
+            judge.remember(runs)
         runs.clock = end
-        still = watch.look(runs)
-    return watch, still
+        still = judge.look(runs)
+    return judge, still
 
 
 def cycle(period, seed=0):
@@ -57,10 +57,10 @@ def cycle(period, seed=0):
 def test_cycle_of_any_small_period_is_seen_in_its_own_run():
     periods = range(2, 17)
     runs = Scripted([cycle(p) for p in periods], [lambda t: 1.0 + NOISE * (t % 3) for _ in periods])
-    watch, still = look(runs)
-    assert watch.cycling.all()
+    judge, still = look(runs)
+    assert judge.cycling.all()
     assert not still.any()
-    assert not watch.rough.any()
+    assert not judge.rough.any()
 
 
 def test_neither_cycle_nor_stationary_where_nothing_recurs():
@@ -68,10 +68,10 @@ def test_neither_cycle_nor_stationary_where_nothing_recurs():
     golden = np.pi * (3 - np.sqrt(5))
     angles = [lambda t: golden * t, lambda t: 1e-6 * t, lambda t: (-1) ** t * 0.9999**t]
     losses = [lambda t: 2 + np.sin(t), lambda t: 1 / (1 + t / 1e6), lambda t: 0.9999 ** (2 * t)]
-    watch, still = look(Scripted(angles, losses))
-    assert not watch.cycling.any()
+    judge, still = look(Scripted(angles, losses))
+    assert not judge.cycling.any()
     assert not still.any()
-    assert watch.rough.tolist() == [True, False, False]
+    assert judge.rough.tolist() == [True, False, False]
 
 
 def test_rounding_is_stationary_whatever_it_does_to_the_last_bits():
@@ -84,19 +84,19 @@ def test_rounding_is_stationary_whatever_it_does_to_the_last_bits():
         lambda t: 1.0 + 1e-16 * t,
     ]
     losses = [*[lambda t: 0.25 * (1 + 1e-15 * (t % 2))] * 3, lambda t: 0.25 - 1e-9 * t]  # the last one still improves
-    watch, still = look(Scripted(angles, losses))
+    judge, still = look(Scripted(angles, losses))
     assert still.tolist() == [True, True, True, False]
-    assert not watch.cycling.any()
+    assert not judge.cycling.any()
 
 
 def test_steps_made_unwatched_do_not_count_as_one():
     runs = Scripted([lambda t: 0.0], [lambda t: 1.0])
-    watch = Watch()
+    judge = Standstill()
     runs.clock = FIRST_LOOK - 10
-    watch.glance(runs)
+    judge.remember(runs)
     runs.clock = FIRST_LOOK - 4
-    watch.glance(runs)
-    assert [glimpse.clock for glimpse in watch.window] == [FIRST_LOOK - 4]
+    judge.remember(runs)
+    assert [glimpse.clock for glimpse in judge.window] == [FIRST_LOOK - 4]
 
 
 @pytest.mark.rounding
@@ -150,13 +150,13 @@ def test_a_run_that_leaves_a_saddle_slowly_is_not_at_rest(method):
 def test_good_progress_is_not_followed_step_by_step():
     """Where the loss halves between looks there is nothing to see; elsewhere it is followed, and that is decided once."""
     runs = Scripted([lambda t: 0.0], [lambda t: 0.5 ** (t / 1000)])
-    watch = Watch()
+    judge = Standstill()
     for look, expected in ((FIRST_LOOK, False), (2 * FIRST_LOOK, False)):
         runs.clock = look - WINDOW
-        assert watch.follows(runs) is expected
+        assert judge.follows(runs) is expected
     runs.losses = [lambda t: 3e-3]
     runs.clock = 4 * FIRST_LOOK - WINDOW
-    assert watch.follows(runs)
+    assert judge.follows(runs)
     runs.losses = [lambda t: 0.0]
     runs.clock += 1
-    assert watch.follows(runs)
+    assert judge.follows(runs)

@@ -84,16 +84,31 @@ def spread(typing_context, number):
 @intrinsic
 def broadcast(typing_context, array, index):
     """The number at flat position `index` of a contiguous array, in every lane."""
+    return lanes(array, types.intp), _broadcast
+
+
+@intrinsic
+def pick(typing_context, array, index):
+    """Entry `index` of what the lanes share (a vector), or row `index` of what each has its own of (rows of lanes)."""
 
     def generate(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        number = builder.load(builder.gep(data, [arguments[1]]))
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
-        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
-        return builder.shuffle_vector(first, undefined, zeros)
+        if signature.args[0].ndim == 1:
+            return _broadcast(context, builder, signature, arguments)
+        first = builder.mul(arguments[1], ir.Constant(arguments[1].type, WIDTH))
+        value = builder.load(_pointer(context, builder, signature.args[0], arguments[0], first))
+        value.align = 8
+        return value
 
     return lanes(array, types.intp), generate
+
+
+def _broadcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    number = builder.load(builder.gep(data, [arguments[1]]))
+    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+    return builder.shuffle_vector(first, undefined, zeros)
 
 
 @intrinsic

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.base import Array, Method, State, bind_steps
-from ..problems import MatrixSensing
-from ..schedules import Schedule
-from .drive import divergence_limit
-from .runs import Position, Records, gather, join, settled, stopping_loss
+from ..._pool import run_all
+from ...methods.contract import Array, Method, State
+from ...methods.registry import BY_CLASS
+from ...problems import MatrixSensing
+from ...schedules import Schedule, bind_steps
+from ..batch import Position, Records, Start, divergence_limit, gather, join, settled
 
 RECORDS_AT_ONCE = 256  # whole factors kept before they become a few numbers each
 
 
-class SensingRuns:
-    """n runs on one problem, each with a method of its own; see `runs.Runs`.
+class SensingBatch:
+    """n runs on one problem, each with a method of its own; see `batch.Batch`.
 
     A step of all runs is a call of the kernel per thread. Runs that have ended are left out of the next call, so their
-    lanes are filled by others. Numbers do not depend on the company a run keeps.
+    lanes are filled by others. The numbers of a run do not depend on the runs in the same batch.
 
     Parameters
     ----------
-    problem : MatrixSensing
     methods : sequence of n methods
-    states : sequence of n states, each of one run
-    clock : int
-    tolerance : float
-    limit : (n,) array, optional
-        The loss beyond which a run has diverged; by default `divergence_limit` of its start.
+    problem : MatrixSensing
+    starts : sequence of n starts, each of one run
+    low : float
+        The loss at which runs stop.
     threads : int
     """
 
+    shares_methods = True  # any methods advance together
+
     def __init__(
-        self,
-        problem: MatrixSensing,
-        methods: Sequence[Method],
-        states: Sequence[State],
-        clock: int,
-        tolerance: float,
-        limit: Array | None = None,
-        threads: int = 1,
+        self, methods: Sequence[Method], problem: MatrixSensing, starts: Sequence[Start], low: float, threads: int = 1
     ) -> None:
-        from .._kernels import sensing as kernels
+        from ..kernels import sensing as kernels
 
         self._kernels = kernels
         self.problem, self.methods, self.method = problem, tuple(methods), methods[0]
-        self._low, self._threads = stopping_loss(tolerance), threads
-        codes = {GradientDescent: kernels.GRADIENT_DESCENT, WeightNorm: kernels.WEIGHT_NORM, RPGD: kernels.RPGD}
-        self._kind = np.array([codes[type(method)] for method in methods])
+        self._low, self._threads = low, threads
+        pairs = zip(methods, starts, strict=True)
+        states = [start.state_of(method) if start.state is None else start.state for method, start in pairs]
+        self._kind = np.array([getattr(kernels, str(BY_CLASS[type(method)].kernel)) for method in methods])
         self._columns = np.array([state.scale.ndim == 2 for state in states])
         bound = {id(method): bind_steps(method, problem) for method in methods}
         self._steps = [bound[id(method)] for method in methods]
@@ -68,22 +62,22 @@ class SensingRuns:
             self._factor[i, :rank, :size] = state.vector[0].T
             self._scale[i, slice(None) if self._columns[i] else slice(1)] = state.scale[0]
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
-        self.ended_at = np.full(count, clock, dtype=np.int64)
+        self.ended_at = np.full(count, starts[0].clock, dtype=np.int64)
         self.loss = np.full(count, np.nan)
         self._work: int = 1 + (size**3 + 2 * problem.packed.size) // 16
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 and count > 1 else None
-        self.limit = np.full(count, np.inf) if limit is None else limit
+        given = starts[0].limit
+        self.limit = np.full(count, np.inf) if given is None else given
         self.advance(0)
-        if limit is None:
+        if given is None:
             self.limit = divergence_limit(self.loss, problem.zero_loss)
             self.alive &= self.loss <= self.limit
 
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        from .._kernels.compiling import enabled
+        from ..kernels.compiling import enabled
 
-        return type(method) in (GradientDescent, WeightNorm, RPGD) and enabled()
+        return enabled() and method.sampling is None and not method.momentum  # type: ignore[attr-defined]
 
     @property
     def clock(self) -> int:
@@ -136,17 +130,10 @@ class SensingRuns:
         if not going.size:
             return
         parts = np.array_split(going, min(self._threads, -(-going.size // 2)))
-        if self._pool is None or len(parts) == 1:
-            for part in parts:
-                self._call(part, count)
-            return
-        futures = [self._pool.submit(self._call, part, count) for part in parts]
-        try:
-            for future in futures:
-                future.result()
-        finally:  # an interruption, too, leaves every run at the end of this call
-            for future in futures:
-                future.exception()
+        if len(parts) == 1:
+            self._call(parts[0], count)
+        else:  # an interruption, too, leaves every run at the end of this call
+            run_all(lambda part: self._call(part, count), parts, self._threads, threading.Event(), lambda answers: None)
 
     def _call(self, order: NDArray[np.intp], count: int) -> None:
         first = int(self.ended_at[order[0]])
@@ -184,7 +171,7 @@ class SensingRuns:
         return values
 
     def position(self, first_only: bool = False) -> Position:
-        """Where each run stands, or ended; scales are (n, r) if any run has one a column."""
+        """Where each run stands, or ended; scales are (n, r) if any run has one per column."""
         which = slice(1) if first_only else slice(None)
         T, scale, columns = self._factor[which, : self._rank, : self._size], self._scale[which], self._columns[which]
         vector = T.swapaxes(1, 2)
@@ -201,10 +188,10 @@ class SensingRuns:
             return Position(unit, scale[:, 0], norm[:, 0], unknown)
         return Position(unit, scale, norm, unknown)
 
-    def state(self, run: int) -> State:
-        """The exact state of a run, to go on from later."""
-        scale = self._scale[run : run + 1] if self._columns[run] else self._scale[run : run + 1, 0]
-        return State(self._factor[run : run + 1, : self._rank, : self._size].swapaxes(1, 2).copy(), scale.copy())
+    def state(self) -> State:
+        """The exact state of the first run, to go on from later."""
+        scale = self._scale[:1] if self._columns[0] else self._scale[:1, 0]
+        return State(self._factor[:1, : self._rank, : self._size].swapaxes(1, 2).copy(), scale.copy())
 
     def gradient_vanishes(self) -> NDArray[np.bool_]:
         """Where the gradient in a run's own coordinates is zero to rounding."""

@@ -1,63 +1,61 @@
-"""Runs by the methods' own rules in NumPy, in any coordinates: the reference, and the path without a factorisation."""
+"""Runs by the methods' own rules in NumPy, in any coordinates: the reference, and the path without a kernel."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.base import Array, Evaluation, Method, State, bind_steps, expand, safe_norm
-from ..schedules import Schedule
-from .runs import Position, Records, gather, multiples, settled, stopping_loss
+from ...methods.contract import Array, Evaluation, Method, State, block_norm, expand
+from ...schedules import Schedule, StepSize, bind_steps
+from ..batch import Position, Records, Start, divergence_limit, gather, multiples, safe_norm, settled
 
 
-class PlainRuns:
-    """n runs of one method, advanced together; see `runs.Runs`.
+class RulesBatch:
+    """n runs of one method, advanced together; see `batch.Batch`.
 
     Parameters
     ----------
     method, problem
-    state : State
-    clock : int
-        The step number the schedules are at.
-    tolerance : float
-    limit : (n,) array
-        The loss beyond which a run has diverged.
-    perp_units : (n, d) array or None
-        The unit vector along each start's part off the row space, to follow that part; None where it is not known.
+    start : Start
+    low : float
+        The loss at which runs stop.
     """
 
-    def __init__(
-        self,
-        method: Method,
-        problem: Any,
-        state: State,
-        clock: int,
-        tolerance: float,
-        limit: Array,
-        perp_units: Array | None = None,
-    ) -> None:
+    shares_methods = False  # a batch is of one method
+
+    def __init__(self, method: Method, problem: Any, start: Start, low: float) -> None:
         self.method, self.problem = method, problem
-        self.limit = limit
-        self._low = stopping_loss(tolerance)
-        self._perp_units = perp_units
+        self._low, self._perp_units = low, start.perp_units
         self._steps = bind_steps(method, problem)
+        sampling = getattr(method, "sampling", None)
+        self._draws = None if sampling is None else sampling.draws(problem.num_samples)
+        state = start.state_of(method) if start.state is None else start.state
         count = len(state.scale)
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
-        self.ended_at = np.full(count, clock, dtype=np.int64)
-        self._moment: tuple[State, int] = (state, clock)  # replaced as one, so an interruption finds them consistent
+        self.ended_at = np.full(count, start.clock, dtype=np.int64)
+        self._moment: tuple[State, int] = (state, start.clock)  # replaced as one, so an interruption finds them consistent
         self.loss = np.full(count, np.nan)
+        self.limit = np.full(count, np.inf) if start.limit is None else start.limit
         self.advance(0)
+        if start.limit is None:
+            self.limit = divergence_limit(self.loss, problem.zero_loss)
+            self.alive &= self.loss <= self.limit
+
+    @staticmethod
+    def can_run(method: Method) -> bool:
+        """Any method."""
+        return True
 
     @property
     def clock(self) -> int:
         """The step number of the runs that are alive."""
         return self._moment[1]
 
-    @property
     def state(self) -> State:
-        """Where the runs stand."""
+        """Where the runs stand, all that the method keeps."""
         return self._moment[0]
 
     @property
@@ -68,13 +66,14 @@ class PlainRuns:
     @property
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now."""
-        stuck = self.state.scale if self.method.has_scale else self.state.vector.reshape(len(self.state.scale), -1).any(axis=1)
+        state = self.state()
+        stuck = state.scale if self.method.has_scale else state.vector.reshape(len(state.scale), -1).any(axis=1)
         return not stuck.all()
 
     @property
     def size(self) -> int:
         """How many numbers one step of all runs updates, an interpreted step counting for a million at least."""
-        return max(self.state.vector.size, 2**20)
+        return max(self.state().vector.size, 2**20)
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
@@ -84,7 +83,7 @@ class PlainRuns:
         scale_values = self._steps[1].values(first, count)
         with np.errstate(over="ignore", invalid="ignore"):
             for i in range(count + 1):
-                evaluation = self.method.evaluate(self.problem, self.state)
+                evaluation = self.method.evaluate(self.problem, self.state())
                 self.loss[self.alive] = evaluation.loss[self.alive]
                 self.ended_at[self.alive] = self.clock
                 if every and self.clock % every == 0 and self.alive[0]:
@@ -98,22 +97,23 @@ class PlainRuns:
         return gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows) if rows else None
 
     def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
-        state = self.state
-        steps = (self._steps[0].at(vector_value, state), self._steps[1].at(scale_value, state))
+        state = self.state()
+        if self._draws is not None:  # the loss was that of all samples without noise; the step sees a part of them
+            rows, noise = self._draws.at(self.clock)
+            evaluation = self.method.evaluate(self.problem.sample(rows, noise), state)
+        steps = (step_at(self._steps[0], vector_value, state), step_at(self._steps[1], scale_value, state))
         new = self.method.update(state, evaluation, *steps)
-        alive = self.alive
-        vector = np.where(expand(alive, new.vector), new.vector, state.vector)
-        scale = np.where(expand(alive, new.scale), new.scale, state.scale)
-        self._moment = (State(vector, scale), self.clock + 1)
+        if not self.alive.all():
+            new = _where(self.alive, new, state)
+        self._moment = (new, self.clock + 1)
 
     def position(self) -> Position:
         """Where each run stands, or ended."""
-        state = self.state
+        state = self.state()
         norm = safe_norm(state.vector, state.scale)
+        wide = expand(norm, state.vector)
         with np.errstate(invalid="ignore"):
-            unit = np.where(
-                expand(norm, state.vector) > 0, state.vector / expand(np.where(norm > 0, norm, 1.0), state.vector), 0.0
-            )
+            unit = np.where(wide > 0, state.vector / np.where(wide > 0, wide, 1.0), 0.0)
         units = self._perp_units
         perp = np.full(self.loss.shape, np.nan) if units is None else np.einsum("ij,ij->i", unit, units)
         if not self.method.has_scale:
@@ -132,3 +132,24 @@ class PlainRuns:
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
         self.alive &= ~which
+
+
+def step_at(step: StepSize, value: float, state: State) -> Array:
+    """The step of each run, for a value of its schedule."""
+    size = np.full(state.scale.shape, value) * step.factor
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if step.scale_power:
+            size = size * np.abs(state.scale) ** step.scale_power
+        if step.norm_power:
+            size = size * block_norm(state.vector, state.scale) ** step.norm_power
+    return np.asarray(size)
+
+
+def _where(alive: NDArray[np.bool_], new: State, old: State) -> State:
+    """The new state of the runs that are alive, the old one of the others, array by array."""
+    names = [field.name for field in fields(new)]
+    mixed = {}
+    for name in names:
+        a, b = getattr(new, name), getattr(old, name)
+        mixed[name] = np.where(alive.reshape(-1, *[1] * (np.ndim(a) - 1)), a, b)
+    return replace(new, **mixed)

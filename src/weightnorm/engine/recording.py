@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..result import History
-from .runs import Records, join
+from .batch import Records, join, take
 
 MAX_RECORDS = 2**21
 
@@ -25,7 +24,7 @@ class Recorder:
         if records is None:
             return
         if self._pieces and records.step.size and records.step[0] == self._pieces[-1].step[-1]:
-            records = _select(records, slice(1, None))
+            records = take(records, slice(1, None))
         if not records.step.size:
             return
         self._pieces.append(records)
@@ -33,7 +32,7 @@ class Recorder:
         while self._size > self._limit:
             self.every *= 2
             whole = self._joined()
-            self._pieces = [_select(whole, whole.step % self.every == 0)]
+            self._pieces = [take(whole, whole.step % self.every == 0)]
             self._size = self._pieces[0].step.size
 
     def history(self) -> History:
@@ -52,10 +51,3 @@ class Recorder:
 
     def _joined(self) -> Records:
         return join(self._pieces) or Records(np.empty(0, np.int64), *np.empty((6, 0)))
-
-
-_RECORD_FIELDS = ("step", "loss", "scale", "direction_norm", "perp_norm", "weights_norm", "direction_perp_norm")
-
-
-def _select(records: Records, which: slice | NDArray[np.bool_]) -> Records:
-    return Records(*(getattr(records, name)[which] for name in _RECORD_FIELDS))

@@ -1,0 +1,1 @@
+"""Runs under way: start -> batch -> loop -> statuses."""

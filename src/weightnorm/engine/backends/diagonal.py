@@ -1,0 +1,250 @@
+"""Runs on a diagonal problem by the compiled kernel: eight to a block, any number of blocks, a problem each if need be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...methods.contract import Array, Method
+from ...methods.registry import BY_CLASS
+from ...problems.reduction import Diagonal
+from ...schedules import Schedule, bind_steps
+from ..batch import Position, Records, Start, divergence_limit, multiples, records, safe_norm, settled
+
+
+@dataclass(frozen=True, eq=False)
+class RawState:
+    """The exact state of n runs between two calls of the kernel: vectors and buffers (n, rank), fields (n, NUM_FIELDS)."""
+
+    vectors: Array
+    buffers: Array
+    fields: Array
+
+
+class DiagonalBatch:
+    """n runs of one method on a diagonal problem, or on one each; see `batch.Batch`.
+
+    Parameters
+    ----------
+    method : a registered method
+    problem : Diagonal
+    start : Start
+    low : float
+        The loss at which runs stop.
+    """
+
+    shares_methods = False  # a batch is of one method
+
+    def __init__(self, method: Method, problem: Diagonal, start: Start, low: float) -> None:
+        from ..kernels import diagonal as kernels
+
+        self._kernels = kernels
+        self.method, self.problem = method, problem
+        self._code = getattr(kernels, str(BY_CLASS[type(method)].kernel))
+        self._momentum: float = method.momentum  # type: ignore[attr-defined]
+        self._nesterov: bool = method.nesterov  # type: ignore[attr-defined]
+        self._steps = bind_steps(method, problem)
+        self._powers = np.array([power for step in self._steps for power in (step.scale_power, step.norm_power)])
+        raw = self._fresh(start) if start.state is None else start.state
+        fields = raw.fields.copy()
+        fields[:, kernels.LOW] = 2.0 * (low - problem.floor)
+        self._count, self._width = len(fields), kernels.WIDTH
+        self._blocks = -(-self._count // kernels.WIDTH)
+        self._curvatures, self._shift = (self._of_problem(a) for a in (problem.curvatures, -problem.target))
+        self._clock = np.array([start.clock], dtype=np.int64)
+        self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
+        self._spare = [np.empty_like(a) for a in self._now[:2]]
+        self._final = [a.copy() for a in self._now]
+        self._alive = self._bits(np.ones(self._count, dtype=bool))
+        self._ended_at = np.zeros(self._blocks * self._width, dtype=np.int64)
+        self.advance(0)
+        if start.limit is None:
+            limit = divergence_limit(self.loss, problem.zero_loss)
+            for part in (self._now[2], self._final[2]):
+                self._field(part, kernels.LIMIT)[:] = self._padded(2.0 * (limit - problem.floor)).reshape(-1, self._width)
+            if not (self.loss <= limit).all():
+                self.retire(~(self.loss <= limit))
+
+    def _fresh(self, start: Start) -> RawState:
+        kernels, has_scale = self._kernels, self.method.has_scale
+        state = start.state_of(self.method)
+        fields = np.zeros((len(start.scale), kernels.NUM_FIELDS))
+        perp = state.vector[:, -1]
+        fields[:, kernels.SCALE] = state.scale
+        fields[:, kernels.INVERSE_NORM] = 1.0 / np.linalg.norm(state.vector, axis=1) if has_scale else 1.0
+        fields[:, kernels.PERP] = perp
+        fields[:, kernels.PERP_WEIGHT] = 1.0
+        apart = self._momentum and self._code == kernels.WEIGHT_NORM  # then p has a buffer, and both stay as they are
+        fields[:, kernels.PERP_LOW] = -np.inf if apart else np.where(perp > 0, 2.0**-kernels.PERP_BITS, -np.inf)
+        fields[:, kernels.PERP_HIGH] = np.inf
+        fields[:, kernels.VECTOR_FACTOR] = self._steps[0].factor
+        fields[:, kernels.SCALE_FACTOR] = self._steps[1].factor
+        fields[:, kernels.LIMIT] = np.inf if start.limit is None else 2.0 * (start.limit - self.problem.floor)
+        vectors = state.vector[:, :-1]
+        return RawState(vectors, np.zeros_like(vectors) if self._momentum else np.zeros((len(fields), 0)), fields)
+
+    @staticmethod
+    def can_run(method: Method) -> bool:
+        """Whether there is a kernel for exactly this method: a subclass may have another rule."""
+        from ..kernels.diagonal import enabled
+
+        return enabled() and method.sampling is None  # type: ignore[attr-defined]
+
+    @property
+    def limit(self) -> Array:
+        """The loss beyond which a run has diverged."""
+        return np.asarray(self.problem.floor + 0.5 * self.raw().fields[:, self._kernels.LIMIT])
+
+    @property
+    def schedules(self) -> tuple[Schedule, Schedule]:
+        """The method's."""
+        return self.method.schedules
+
+    def settled_since(self, step: int) -> NDArray[np.bool_]:
+        """Whether the runs have had constant steps since that step, for good."""
+        return np.full(self._count, settled(self.schedules, step))
+
+    def gradient_vanishes(self) -> NDArray[np.bool_]:
+        """Where the gradient in the method's own coordinates is zero to rounding."""
+        position = self.position()
+        return self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale)
+
+    @property
+    def clock(self) -> int:
+        """The step number of the runs that are alive."""
+        return int(self._clock[0])
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which runs still go on."""
+        bits = (self._alive[:, None] >> np.arange(self._width)) & 1
+        return np.asarray(bits.ravel()[: self._count] == 1)
+
+    @property
+    def ended_at(self) -> NDArray[np.int64]:
+        """The step number each run is at, or ended at."""
+        return np.where(self.alive, self.clock, self._ended_at[: self._count])
+
+    @property
+    def loss(self) -> Array:
+        """The loss at the current iterate, or at the last one of a run that ended."""
+        now, final = (self._field(a[2], self._kernels.LOSS).ravel()[: self._count] for a in (self._now, self._final))
+        return np.asarray(self.problem.floor + 0.5 * np.where(self.alive, now, final))
+
+    @property
+    def has_zero_scale(self) -> bool:
+        """Whether any run has a scale of exactly zero now."""
+        return self.method.has_scale and not self._field(self._now[2], self._kernels.SCALE).all()
+
+    @property
+    def size(self) -> int:
+        """How many numbers one step of all runs updates."""
+        return sum(a.size for a in self._now)
+
+    def advance(self, count: int, every: int = 0) -> Records | None:
+        """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
+        first = self.clock
+        rows = multiples(every, first, first + count) if every else np.empty(0, dtype=np.int64)
+        record = np.empty((rows.size, self._kernels.NUM_RECORDED, self._width))
+        self._kernels.advance(
+            self._code,
+            self._curvatures,
+            self._shift,
+            self.problem.dimension - 1,
+            self._now[0],
+            self._spare[0],
+            self._now[1],
+            self._spare[1],
+            self._now[2],
+            *self._final,
+            self._alive,
+            self._ended_at,
+            self._values(0, first, count),
+            self._values(1, first, count),
+            self._powers,
+            self._momentum,
+            self._nesterov,
+            self._clock,
+            every,
+            record,
+        )
+        return self._records(rows[rows <= self.ended_at[0]], record[..., 0]) if every else None
+
+    def _values(self, which: int, first: int, count: int) -> Array:
+        return np.append(self._steps[which].values(first, count), 0.0)
+
+    def raw(self) -> RawState:
+        """The exact state of each run, to go on from later."""
+        alive = self.alive[:, None]
+        pairs = zip(self._now, self._final, strict=True)
+        return RawState(*(np.where(alive, self._from_lanes(a), self._from_lanes(b)) for a, b in pairs))
+
+    def state(self) -> RawState:
+        """That of the first run."""
+        raw = self.raw()
+        return RawState(raw.vectors[:1], raw.buffers[:1], raw.fields[:1])
+
+    def position(self) -> Position:
+        """Where each run stands, or ended."""
+        raw, kernels = self.raw(), self._kernels
+        with np.errstate(over="ignore", invalid="ignore"):
+            inverse = raw.fields[:, kernels.INVERSE_NORM]
+            perp = self._perp(raw.fields[:, kernels.PERP], raw.fields[:, kernels.PERP_EXPONENT])
+            vector = np.column_stack([raw.vectors, perp])
+            if not self.method.has_scale:
+                norm = safe_norm(vector, inverse)
+                safe = np.where(norm > 0, norm, 1.0)
+                return Position(vector / safe[:, None], norm, np.ones_like(norm), perp / safe)
+            length = 1.0 / inverse if self._code == kernels.WEIGHT_NORM else np.ones_like(inverse)
+            return Position(vector * inverse[:, None], raw.fields[:, kernels.SCALE], length, perp * inverse)
+
+    def retire(self, which: NDArray[np.bool_]) -> None:
+        """End these runs where they stand."""
+        raw, alive = self.raw(), self.alive
+        self._ended_at[: self._count] = self.ended_at
+        for final, rows in zip(self._final, (raw.vectors, raw.buffers, raw.fields), strict=True):
+            final[:] = self._to_lanes(rows)
+        self._alive[:] = self._bits(alive & ~which)
+
+    def _records(self, step: NDArray[np.int64], record: Array) -> Records:
+        loss, scale, inverse, perp, exponent, square = record[: step.size].T
+        perp = self._perp(perp, exponent)
+        floor = np.ravel(self.problem.floor)[0]  # of the first run
+        if not self.method.has_scale:
+            norm = np.sqrt(square + perp**2)
+            scale, length, perp = norm, np.ones_like(norm), perp / np.where(norm > 0, norm, 1.0)
+        else:
+            length = 1.0 / inverse if self._code == self._kernels.WEIGHT_NORM else np.ones_like(inverse)
+            perp = perp * inverse
+        return records(self.problem, step, floor + 0.5 * loss, scale, length, np.empty(0), perp)
+
+    def _perp(self, mantissa: Array, exponent: Array) -> Array:
+        return np.ldexp(mantissa, (self._kernels.PERP_BITS * exponent).astype(np.int64))
+
+    # Runs as lanes: flat block × size × lane; missing lanes repeat the last run.
+
+    def _padded(self, rows: Array) -> Array:
+        return rows[np.minimum(np.arange(self._blocks * self._width), self._count - 1)]
+
+    def _to_lanes(self, rows: Array) -> Array:
+        lanes = self._padded(rows).reshape(self._blocks, self._width, rows.shape[1]).transpose(0, 2, 1)
+        return np.ascontiguousarray(lanes).ravel()
+
+    def _from_lanes(self, flat: Array) -> Array:
+        size = flat.size // (self._blocks * self._width)
+        lanes = flat.reshape(self._blocks, size, self._width).transpose(0, 2, 1)
+        return lanes.reshape(self._blocks * self._width, size)[: self._count]
+
+    def _of_problem(self, values: Array) -> Array:
+        return values if values.ndim == 1 else self._to_lanes(values).reshape(-1, self._width)
+
+    def _field(self, fields: Array, which: int) -> Array:
+        """A view (block, lane) of one field."""
+        return fields.reshape(self._blocks, -1, self._width)[:, which]
+
+    def _bits(self, alive: NDArray[np.bool_]) -> NDArray[np.int64]:
+        bits = np.zeros(self._blocks * self._width, dtype=np.int64)
+        bits[: self._count] = alive
+        return np.asarray((bits.reshape(-1, self._width) << np.arange(self._width)).sum(axis=1))

@@ -1,0 +1,171 @@
+"""What the loop needs to know of a batch of runs, whichever backend advances it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..methods.contract import Method, State, block_norm, expand
+from ..schedules import Schedule
+
+Array = NDArray[np.float64]
+GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where n runs start, in the coordinates of their problem.
+
+    Attributes
+    ----------
+    scale : (n,) array, or (n, r) with one scale per column
+    unit : (n, k) array, or (n, d, r)
+        Unit directions.
+    clock : int
+        The step number at which schedules begin.
+    state : object, optional
+        The exact state at which an earlier run of the same method and backend stopped.
+    limit : (n,) array, optional
+        The loss beyond which a run has diverged; by default far above that of its start.
+    norm : array, optional
+        ‖w0‖ where it goes on from a run whose method leaves it free.
+    perp_units : (n, k) or (1, k) array, optional
+        The unit vector along each start's part off the row space, to follow that part.
+    """
+
+    scale: Array
+    unit: Array
+    clock: int = 0
+    state: Any = None
+    limit: Array | None = None
+    norm: Array | None = None
+    perp_units: Array | None = None
+
+    def state_of(self, method: Method) -> State:
+        """The method's own state here, with the norm it goes on from."""
+        state = method.init(self.scale, self.unit)
+        return state if self.norm is None else replace(state, vector=expand(self.norm, self.unit) * self.unit)
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where n runs stand: x = scale·unit in the problem's coordinates. Gradient descent has scale ‖x‖ ≥ 0.
+
+    For matrix problems unit is (n, d, r), and scale (n,) or (n, r). `perp` (n,) is the signed length of the unit
+    direction's part off the row space; NaN where it is not known.
+    """
+
+    unit: Array
+    scale: Array
+    direction_norm: Array
+    perp: Array
+
+
+@dataclass(frozen=True)
+class Records:
+    """Recorded iterates of the first run, one entry per record."""
+
+    step: NDArray[np.int64]
+    loss: Array
+    scale: Array
+    direction_norm: Array
+    perp_norm: Array
+    weights_norm: Array
+    direction_perp_norm: Array
+
+
+class Batch(Protocol):
+    """n runs on one problem, at one step number `clock`."""
+
+    method: Method
+    problem: Any
+    limit: Any
+    alive: Any  # (n,) bool: which runs have neither reached the tolerance nor left the limit nor been retired
+    loss: Any  # (n,): the loss at the current iterate, or at the last one of a run that ended
+    ended_at: Any  # (n,) int: the step number each run is at, or ended at
+
+    @property
+    def schedules(self) -> Sequence[Schedule]:
+        """All schedules that drive the runs."""
+
+    @property
+    def clock(self) -> int:
+        """The step number of the runs that are alive."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers one step of all runs updates."""
+
+    @property
+    def has_zero_scale(self) -> bool:
+        """Whether any run has a scale of exactly zero now: only there can a start be stuck."""
+
+    def settled_since(self, step: int) -> NDArray[np.bool_]:
+        """Which runs have had constant steps since that step, for good."""
+
+    def advance(self, count: int, every: int = 0) -> Records | None:
+        """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
+
+    def position(self) -> Position:
+        """Where each run stands, or ended."""
+
+    def gradient_vanishes(self) -> NDArray[np.bool_]:
+        """Where the gradient in the method's own coordinates is zero to rounding."""
+
+    def retire(self, which: NDArray[np.bool_]) -> None:
+        """End these runs where they stand."""
+
+    def state(self) -> Any:
+        """The exact state of the first run, to go on from later."""
+
+
+def divergence_limit(start_loss: Array, reference: Any) -> Array:
+    """The loss beyond which a run counts as diverged; never so large that it could not be exceeded."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(GROWTH * np.maximum(start_loss, np.maximum(reference, np.finfo(np.float64).tiny)), 1e300))
+
+
+def safe_norm(vector: Array, scale: Array) -> Array:
+    """`block_norm` without over- or underflow of the squares: slower, for what is shown and not for every step."""
+    largest = np.abs(vector).max(axis=tuple(range(1, vector.ndim)) if scale.ndim == 1 else (1,))
+    largest = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(largest * block_norm(vector / expand(largest, vector), scale))
+
+
+def settled(schedules: Sequence[Schedule], since: int) -> bool:
+    """Whether schedules have kept their values since that step and will keep them: a frozen phase may thaw."""
+    ends = [schedule.settled_from for schedule in schedules]
+    return all(end is not None and end <= since for end in ends)
+
+
+def multiples(every: int, first: int, last: int) -> NDArray[np.int64]:
+    """The multiples of `every` in first … last."""
+    return np.arange(-(-first // every) * every, last + 1, every, dtype=np.int64)
+
+
+def records(problem: Any, step: NDArray[np.int64], loss: Array, scale: Array, norm: Array, unit: Array, perp: Array) -> Records:
+    """Records of iterates at these scales and unit directions; `perp` as in Position."""
+    return Records(step, loss, scale, norm, *problem.norms(unit, scale, perp))
+
+
+def gather(problem: Any, step: NDArray[np.int64], rows: list[tuple[Array, Position]]) -> Records:
+    """The records of the first run from its losses and positions."""
+    positions = [position for _, position in rows]
+    columns = [np.array([getattr(p, name)[0] for p in positions]) for name in ("scale", "direction_norm", "unit", "perp")]
+    return records(problem, step, np.concatenate([loss for loss, _ in rows]), *columns)
+
+
+def join(pieces: Sequence[Records]) -> Records | None:
+    """Records one after the other; None if there are none."""
+    if not pieces:
+        return None
+    return Records(*(np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Records)))
+
+
+def take(records: Records, which: slice | NDArray[np.bool_]) -> Records:
+    """Some of the records."""
+    return Records(*(getattr(records, field.name)[which] for field in fields(Records)))

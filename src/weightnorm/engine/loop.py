@@ -1,0 +1,309 @@
+"""The loop: advance a batch slice by slice until each run has converged, diverged, stalled or used up its steps.
+
+What differs between `run`, `sweep`, `search_step` and the classifier is the policy: how many steps, what is recorded, and a
+judge that looks at the runs between slices. The judge of standing still is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..result import Status
+from .batch import Array, Batch, Position, Records, records
+from .recording import Recorder
+
+SLICE = 2**15  # steps of one call, at most …
+WORK = 2**28  # … and numbers it may update: a fraction of a second, so that an interruption is heard
+ASKED = 64  # steps for which a callable schedule is evaluated ahead, because it may fail beyond the last step
+EPS = float(np.finfo(np.float64).eps)
+STILL = 8 * EPS  # a step that moves a run less than this, relatively, is rounding
+FIRST_LOOK = 4096
+WINDOW = 32  # steps before a look that are followed one by one …
+LONGEST_PERIOD = WINDOW // 2  # … so that a cycle of this period passes twice
+RECURS = 1e-3  # coming back to within this share of the motion is a cycle, whatever rounding does to it
+SHALLOW = 1e-10  # going round in less than this, relatively, is rounding too, where the loss gains nothing
+NUM_MIXED = 3  # combinations of a direction that stand for it
+GAIN = 64 * EPS  # a loss that fell by less than this share of itself has not improved at all …
+SMALL_GAIN = 0.5  # … and by less than this while the steps doubled, not to speak of
+RISE = 0.01  # a step that takes the loss up by this share of it is no rounding
+CODES = {status: code for code, status in enumerate(Status)}
+quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")  # a diverging run may overflow
+
+
+class Judge:
+    """Looks at the runs between slices and says which stand still. This one never does.
+
+    `active` is False for a judge that need not be asked at all.
+    """
+
+    active = False
+
+    def copy(self) -> Judge:
+        """A judge of its own for a run that goes on."""
+        return self
+
+    def at_start(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Which runs are stuck before their first step."""
+
+    def until(self, batch: Batch) -> int:
+        """The step number up to which the batch may advance before `after` is asked."""
+        return batch.clock + SLICE
+
+    def after(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Which runs to end now."""
+
+    def at_end(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Which of the runs that used up their steps stand still."""
+
+
+@dataclass
+class Policy:
+    """How a batch is to be run.
+
+    Attributes
+    ----------
+    tolerance : float
+        Runs stop at the first iterate with loss <= tolerance.
+    max_steps : int
+    judge : Judge
+    recorder : Recorder, optional
+        Keeps iterates of the first run.
+    cancelled : callable
+        Asked between slices; True ends the loop.
+    """
+
+    tolerance: float
+    max_steps: int
+    judge: Judge
+    recorder: Recorder | None = None
+    cancelled: Callable[[], bool] = lambda: False
+
+
+def judge_for(method: Any) -> Judge:
+    """The judge of standing still; none for a method with random steps, which never stands still for good."""
+    return Standstill() if getattr(method, "sampling", None) is None else Judge()
+
+
+def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
+    """Advance a batch to the ends of its runs, at most `max_steps` each; the status code of each.
+
+    A run that neither converged nor diverged nor stalled has the code of `max_steps`. A tolerance of zero means: make
+    all the steps; such runs are not judged for standing still.
+    """
+    judge, recorder, end = policy.judge, policy.recorder, batch.clock + policy.max_steps
+    status = np.full(batch.alive.size, CODES[Status.MAX_STEPS], dtype=np.int8)
+    judging = policy.tolerance > 0 and judge.active
+    longest = max(1, min(SLICE, WORK // batch.size))
+    if any(schedule.function is not None for schedule in batch.schedules):
+        longest = min(longest, ASKED)
+    if judging:
+        _retire(batch, judge.at_start(batch), status)
+    if recorder is not None and (policy.max_steps == 0 or not batch.alive[0]) and batch.clock % recorder.every == 0:
+        recorder.add(_here(batch))
+    while batch.alive.any() and batch.clock < end and not policy.cancelled():
+        until = min(end, judge.until(batch)) if judging else end
+        passed = batch.advance(min(longest, until - batch.clock), recorder.every if recorder else 0)
+        if recorder is not None:
+            recorder.add(passed)
+        if judging and batch.alive.any():
+            _retire(batch, judge.after(batch), status)
+    if judging and policy.max_steps and batch.alive.any():
+        _retire(batch, judge.at_end(batch), status)
+    ended = ~batch.alive & (status != CODES[Status.STATIONARY])
+    status[ended] = np.where(batch.loss[ended] <= policy.tolerance, CODES[Status.CONVERGED], CODES[Status.DIVERGED])
+    return status
+
+
+def _here(batch: Batch) -> Records:
+    """The record of a run that ended where it began."""
+    position = batch.position()
+    columns = (batch.loss, position.scale, position.direction_norm, position.unit, position.perp)
+    return records(batch.problem, np.array([batch.clock]), *(column[:1] for column in columns))
+
+
+def _retire(batch: Batch, which: NDArray[np.bool_] | None, status: NDArray[np.int8]) -> None:
+    if which is not None and (which := which & batch.alive).any():
+        status[which] = CODES[Status.STATIONARY]
+        batch.retire(which)
+
+
+@dataclass(frozen=True, eq=False)
+class _Glimpse:
+    """One step of the window: its number, a few numbers per run that tell positions apart, the loss, and what moved."""
+
+    clock: int
+    numbers: Array
+    loss: Array
+    moved: NDArray[np.bool_]
+
+
+@dataclass
+class Standstill(Judge):
+    """Looks at the runs at step 4,096 and then whenever the step number has doubled: often enough, and cheap.
+
+    Before a look the runs are followed for a few steps, one by one, unless all of them still make good progress.
+
+    Attributes
+    ----------
+    cycling, rough : (n,) bool arrays or None
+        Which runs came back to the same points at the last look, and whose loss went up and down without improving.
+    growing : (n, size) bool array or None
+        Which coordinates grew in size at every step of the window: a small part that leaves a saddle moves less than
+        rounding at first, but it keeps growing.
+    """
+
+    last_clock: int = 0
+    best: Array | None = None
+    cycling: NDArray[np.bool_] | None = None
+    rough: NDArray[np.bool_] | None = None
+    before: Position | None = None
+    growing: NDArray[np.bool_] | None = None
+    window: list[_Glimpse] = field(default_factory=list)
+    judged: int = 0
+    following: bool = False
+    due: int = 0
+
+    active = True
+
+    def at_start(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Those in S = {g = 0, yᵀAw = 0}; only a run at scale zero can be stuck from the start."""
+        if not batch.has_zero_scale:
+            return None
+        return gradient_vanishes(batch) & ~batch.position().scale.reshape(batch.alive.size, -1).any(axis=1)
+
+    def until(self, batch: Batch) -> int:
+        """The window before the next look, or one step at a time inside it."""
+        look, self.due = self.next_look(batch.clock), 0
+        if batch.clock < look - WINDOW:
+            return look - WINDOW
+        if not self.follows(batch):
+            return look
+        self.remember(batch)
+        self.due = look
+        return batch.clock + 1
+
+    def after(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Those found at a look."""
+        return self.look(batch) if batch.clock == self.due else None
+
+    def at_end(self, batch: Batch) -> NDArray[np.bool_]:
+        """Those whose gradient vanishes."""
+        return gradient_vanishes(batch)
+
+    def copy(self) -> Standstill:
+        """A judge of its own for a run that goes on."""
+        return replace(self, window=list(self.window))
+
+    @staticmethod
+    def next_look(clock: int) -> int:
+        """The step number of the next look."""
+        return max(FIRST_LOOK, 1 << clock.bit_length())
+
+    def follows(self, batch: Batch) -> bool:
+        """Whether to follow the runs up to the next look; decided once, when the window before it begins.
+
+        The first look only takes note of the loss. At later ones runs whose loss has halved since are left alone.
+        """
+        look = self.next_look(batch.clock)
+        if self.judged != look:
+            self.judged = look
+            loss = batch.loss.copy()
+            if self.best is None:
+                self.following, self.best, self.last_clock = False, loss, batch.clock
+                return False
+            with np.errstate(invalid="ignore"):
+                progress = ~batch.alive | (loss < SMALL_GAIN * self.best)
+                self.following = not bool(progress.all())
+                if not self.following:
+                    self.best, self.last_clock = np.fmin(loss, self.best), batch.clock
+                    self.cycling = self.rough = None
+        return self.following
+
+    def remember(self, batch: Batch) -> None:
+        """Remember where the runs are at one step of the window before a look."""
+        now = batch.position()
+        if self.window and self.window[-1].clock != batch.clock - 1:  # steps were made unwatched: begin anew
+            self.before, self.growing, self.window = None, None, []
+        moved = np.ones(len(now.scale), dtype=bool)
+        if self.before is not None:
+            moved, grew = ~_same(self.before, now), _grew(self.before, now)
+            self.growing = grew if self.growing is None else self.growing & grew
+        self.window.append(_Glimpse(batch.clock, _numbers(now), batch.loss.copy(), moved))
+        self.before = now
+
+    def look(self, batch: Batch) -> NDArray[np.bool_]:
+        """Which runs stand still: their gradient vanishes, or their steps are rounding and the loss no longer improves."""
+        self.remember(batch)
+        still = gradient_vanishes(batch)
+        losses = np.array([glimpse.loss for glimpse in self.window])
+        with np.errstate(invalid="ignore", over="ignore"):
+            lowest = losses.min(axis=0)
+            if self.best is not None and self.growing is not None:
+                settled = batch.settled_since(self.last_clock)
+                idle, fruitless = (settled & ~(lowest < (1.0 - gain) * self.best) for gain in (GAIN, SMALL_GAIN))
+                recurs, depth = self._recurrence()
+                rests = ~np.array([glimpse.moved for glimpse in self.window[1:]]).any(axis=0)
+                leaves = self.growing.any(axis=1)
+                still |= idle & (rests | (recurs & (depth <= SHALLOW))) & ~leaves
+                self.cycling = fruitless & recurs & ~still
+                rises = (np.diff(losses, axis=0) > RISE * losses[1:]).any(axis=0)
+                self.rough = fruitless & rises & ~self.cycling & ~still
+                lowest = np.fmin(lowest, self.best)
+        self.best, self.last_clock = lowest, batch.clock
+        self.before, self.growing, self.window = None, None, []
+        return still
+
+    def _recurrence(self) -> tuple[NDArray[np.bool_], Array]:
+        """Which runs came back after 2 … LONGEST_PERIOD steps, all through a period, and how far they went meanwhile."""
+        track = np.array([glimpse.numbers for glimpse in self.window])  # (steps, runs, numbers)
+        count, scales = track.shape[1], track[..., :-NUM_MIXED]
+        largest = np.abs(scales).max(axis=(0, 2), keepdims=True)
+        scales /= np.where(largest > 0, largest, 1.0)
+        steps = np.abs(np.diff(track, axis=0)).max(axis=2)
+        found, depth = np.zeros(count, dtype=bool), np.zeros(count)
+        for period in range(2, min(LONGEST_PERIOD, (len(track) - 1) // 2) + 1):
+            gap = np.abs(track[-period:] - track[-2 * period : -period]).max(axis=(0, 2))
+            motion = steps[-period:].max(axis=0)
+            new = (gap <= RECURS * motion) & (motion > 0) & ~found
+            depth[new] = motion[new]
+            found |= new
+        return found, depth
+
+
+def gradient_vanishes(batch: Batch) -> NDArray[np.bool_]:
+    """Where the gradient in the method's own coordinates is zero to rounding."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return batch.gradient_vanishes()
+
+
+def _numbers(position: Position) -> Array:
+    """The scale and a few fixed combinations of the direction: enough to tell whether a run is back where it was."""
+    count = len(position.scale)
+    unit = position.unit.reshape(count, -1)
+    return np.column_stack([position.scale.reshape(count, -1), unit @ _mixture(unit.shape[1])])
+
+
+@lru_cache(maxsize=4)
+def _mixture(size: int) -> Array:
+    place = np.arange(1.0, size + 1.0)[:, None]
+    return np.asarray(np.cos(place * np.sqrt(np.arange(1.0, NUM_MIXED + 1.0))))
+
+
+def _grew(last: Position, now: Position) -> NDArray[np.bool_]:
+    """Which coordinates grew by more than rounding, relative to themselves."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(now.unit) > (1.0 + STILL) * np.abs(last.unit)).reshape(len(now.scale), -1)
+
+
+def _same(last: Position, now: Position) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        count = len(now.scale)
+        moved = np.abs(now.unit - last.unit).reshape(count, -1).max(axis=1, initial=0.0)
+        grown = np.abs(now.scale - last.scale) <= STILL * np.abs(now.scale)
+        return np.asarray((moved <= STILL) & grown.reshape(count, -1).all(axis=1))

@@ -1,0 +1,174 @@
+"""From methods, a problem and starts to a batch of runs: the one place where a batch is built.
+
+    start(methods, problem, starts) -> batch;   loop(batch, policy) -> statuses
+
+`check_method` says whether a method and a problem go together, `coordinates` in which coordinates it runs, and `start` which
+backend advances it: a compiled kernel that knows both the problem and the method, or else the method's own rule in NumPy.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from ..methods.contract import Array, Method
+from ..methods.registry import BY_CLASS
+from ..schedules import bind_steps, require_curvature
+from .backends.diagonal import DiagonalBatch
+from .backends.rules import RulesBatch
+from .backends.sensing import SensingBatch
+from .batch import Batch, Start
+
+BACKENDS: dict[str, Any] = {"rules": RulesBatch, "diagonal": DiagonalBatch, "sensing": SensingBatch}
+
+
+def check_method(method: Any, problem: Any) -> None:
+    """Refuse what is not a method, what is not a problem, and a method that asks for more than the problem has."""
+    if isinstance(method, type):
+        raise TypeError(f"method must be a method with its steps, got the class {method.__name__}; call it with step sizes")
+    if not all(hasattr(method, name) for name in ("init", "evaluate", "update", "schedules")):
+        raise TypeError(f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}")
+    if not hasattr(type(problem), "scale_direction_gradients"):
+        raise TypeError(
+            "problem must be a LeastSquares, a GeneralizedLinear or a MatrixSensing, got "
+            f"{type(problem).__name__}; use wn.LeastSquares(A, y), or subclass wn.Problem for one of your own"
+        )
+    kind = type(problem).__name__
+    _validate.integer(f"dimension of {kind}", getattr(problem, "dimension", None), minimum=1)
+    if columns(method) and not problem.has_columns:
+        raise ValueError(
+            f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, and "
+            f"{kind} has one block; use blocks='all'"
+        )
+    require_curvature(method, problem)
+    sampling = getattr(method, "sampling", None)
+    if sampling is not None:
+        if not problem.num_samples:
+            raise ValueError(f"{method.name} draws samples (batch_size or label_noise), and {kind} has none to draw from")
+        if getattr(method, "label_noise", 0.0) and not problem.has_label_noise:
+            raise ValueError(
+                f"{method.name}(label_noise={method.label_noise:g}) adds noise to y, and the y of {kind} are no numbers to add "
+                "it to; use label_noise=0"
+            )
+        sampling.draws(problem.num_samples)
+
+
+def columns(method: Any) -> bool:
+    """Whether a method has one scale per column."""
+    return bool(getattr(method, "blocks", "all") == "columns")
+
+
+def runs_reduced(method: Any) -> bool:
+    """Whether a method means the same in reduced coordinates: one of ours, or one whose own class says so.
+
+    The reduction is an isometry, so it is exact for rules that see lengths and angles only. A rule that looks at single
+    coordinates (their signs, a box, a threshold) means something else there, and no trial can rule that out: so a class of
+    unknown kind runs in full coordinates, unless it says `rotation_equivariant = True` in its own body.
+    """
+    for kind in type(method).__mro__:
+        if kind in BY_CLASS:
+            return kind is type(method)
+        if "rotation_equivariant" in vars(kind):
+            return bool(vars(kind)["rotation_equivariant"])
+    return False
+
+
+def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
+    """The reduction a method runs in: the problem's own coordinates, or reduced ones where that means the same."""
+    if not (reduced and runs_reduced(method)):
+        return problem.in_full()
+    return problem.reduce(samples=getattr(method, "sampling", None) is not None)
+
+
+def private_copy(method: Method) -> Method:
+    """The method a run works with: a copy where it may keep state on itself, so that nothing leaks into the next run."""
+    if type(method) in BY_CLASS:
+        return method
+    try:
+        return copy.deepcopy(method)
+    except Exception as error:
+        raise TypeError(
+            f"method {type(method).__name__} cannot be copied ({error}); every run works on a copy of its own, so that "
+            "what a method keeps on itself does not leak into other runs"
+        ) from error
+
+
+def descent_scale(method: Method, problem: Any, scale: Array) -> Array:
+    """The scale a method starts from: its own, or for a method without one the length of the vector it trains."""
+    return scale if method.has_scale else np.asarray(problem.descent_norm(scale))
+
+
+def undefined(method: Method, problem: Any, scale: Array) -> Any:
+    """Which starts a method cannot make: a step divides by a zero scale, or the weights do not exist."""
+    vector, other = bind_steps(method, problem)
+    return vector.undefined_at(scale) | other.undefined_at(scale) | np.isnan(descent_scale(method, problem, scale))
+
+
+def check_scale(method: Method, problem: Any, scale: Array) -> None:
+    """Refuse a start that a method cannot make."""
+    if np.isnan(descent_scale(method, problem, scale)).any():
+        kind = type(problem).__name__
+        raise ValueError(f"scale must be at least 0 for {method.name} on {kind}, since X = U Uᵀ, got {np.ravel(scale)[0]:g}")
+    if scale.all():
+        return
+    for name, step in zip(("direction_step", "scale_step"), bind_steps(method, problem), strict=True):
+        if step.undefined_at(scale).any():
+            raise ValueError(
+                f"scale is 0 and the {name} of {method.name} has a factor |g|^{step.scale_power:g}, which is undefined "
+                "there; start from another scale or use a constant step"
+            )
+
+
+def backend_of(method: Any, problem: Any, compiled: bool = True) -> Any:
+    """The backend that advances a method on a problem, in the problem's coordinates."""
+    backend = BACKENDS[problem.backend] if compiled else RulesBatch
+    row = BY_CLASS.get(type(method))  # the class itself: a subclass may have another rule
+    return backend if row is not None and row.kernel is not None and backend.can_run(method) else RulesBatch
+
+
+def start(
+    methods: Method | Sequence[Method],
+    problem: Any,
+    starts: Start | Sequence[Start],
+    tolerance: float,
+    *,
+    compiled: bool = True,
+    threads: int = 1,
+) -> Batch:
+    """A batch of runs about to start, or to go on.
+
+    Parameters
+    ----------
+    methods : a method, or one per run
+        Several only where the backend shares them (matrix sensing).
+    problem : Problem
+        In the coordinates of the runs: the `.problem` of a reduction.
+    starts : Start, or one per run
+    tolerance : float
+        Runs stop at the first iterate with loss <= tolerance. Zero asks for all the steps: not even a loss of zero stops then.
+    compiled : bool
+        False runs the NumPy rules even where there is a kernel.
+    threads : int
+        For a batch that uses several.
+    """
+    low = tolerance if tolerance > 0 else -np.inf
+    one = methods[0] if isinstance(methods, Sequence) else methods
+    backend = backend_of(one, problem, compiled)
+    many = starts if isinstance(starts, Sequence) else [starts]
+    batch: Batch
+    if backend.shares_methods:
+        batch = backend(methods if isinstance(methods, Sequence) else [methods], problem, many, low, threads)
+    else:
+        batch = backend(one, problem, together(many), low)
+    return batch
+
+
+def together(starts: Sequence[Start]) -> Start:
+    """Starts of one method as one."""
+    if len(starts) == 1:
+        return starts[0]
+    return Start(np.concatenate([s.scale for s in starts]), np.concatenate([s.unit for s in starts]))

@@ -1,0 +1,116 @@
+"""What every method is: frozen configuration, a start, an evaluation and an update, over a batch of runs.
+
+A method of your own is one class with the attributes of `Method`; subclassing one of ours and overriding `update` is the
+shortest way. It then runs in `run` and `sweep` on every problem. To appear in sweep files and figures by name it needs a
+row in `registry.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..schedules import Schedule
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class State:
+    """Where n runs stand. All arrays have the run axis first; a method with more state subclasses this and adds arrays.
+
+    Attributes
+    ----------
+    vector : (n, d) array or, for problems whose weights are a factor, (n, d, r)
+        w, or the weights x themselves for a method without a scale.
+    scale : (n,) array, or (n, r) with one scale per column
+        g; ones for a method without a scale.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> @dataclass(frozen=True)
+    ... class Averaged(State):
+    ...     mean: np.ndarray
+    >>> Averaged(np.zeros((3, 2)), np.ones(3), mean=np.zeros((3, 2))).mean.shape
+    (3, 2)
+    """
+
+    vector: Array
+    scale: Array
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The loss (n,) at a state, and its gradients in the method's own coordinates, shaped like the state."""
+
+    loss: Array
+    vector_gradient: Array
+    scale_gradient: Array
+
+
+class Sampling(Protocol):
+    """How a method draws its samples: `draws(num_samples)` answers, for any step number, which rows and what noise."""
+
+    def draws(self, num_samples: int) -> Any:
+        """An object whose at(t) gives the rows (b,) and the noise of y (m,) of step t, each None where there is none."""
+
+
+class Method(Protocol):
+    """A training rule. It has two schedules: the vector's first, the scale's second.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    has_scale : bool
+        Whether the weights are scale × direction; otherwise the vector is the weights.
+    curvature_powers : (float, float)
+        The powers of |g| and ‖w‖ that a curvature step has for this method.
+    rotation_equivariant : bool
+        Whether the rule sees lengths and angles only, so that it may run in reduced coordinates. It counts only in the body
+        of the class that has the rule: a subclass of ours with a rule of its own says it again.
+
+    Two more are asked for where they exist: `blocks`, "all" or "columns" (one scale per column), and `sampling`, a
+    `Sampling` for a method that trains on random parts of the data.
+    """
+
+    name: ClassVar[str]
+    has_scale: ClassVar[bool]
+    curvature_powers: ClassVar[tuple[float, float]]
+
+    @property
+    def schedules(self) -> tuple[Schedule, Schedule]:
+        """The schedules of the vector and of the scale."""
+
+    def init(self, scale: Array, direction: Array) -> State:
+        """The state of runs that start at this scale and these unit directions."""
+
+    def evaluate(self, problem: Any, state: State) -> Evaluation:
+        """Loss and gradients at a state."""
+
+    def update(self, state: Any, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
+        """One step: `vector_step` and `scale_step` are shaped like the scale."""
+
+
+def block_dot(a: Array, b: Array, scale: Array) -> Array:
+    """⟨a, b⟩ over all that shares a scale: a whole run, or each column of it."""
+    axes = tuple(range(1, a.ndim)) if scale.ndim == 1 else (1,)
+    return np.asarray((a * b).sum(axis=axes))
+
+
+def block_norm(vector: Array, scale: Array) -> Array:
+    """The norm of all that shares a scale."""
+    axes = tuple(range(1, vector.ndim)) if scale.ndim == 1 else (1,)
+    if vector.ndim == 2:
+        return np.asarray(np.linalg.norm(vector, axis=1))
+    return np.asarray(np.sqrt((vector * vector).sum(axis=axes)))
+
+
+def expand(values: NDArray[Any], vector: Array) -> NDArray[Any]:
+    """One value per scale, shaped so as to multiply the vector."""
+    return values.reshape(-1, *[1] * (vector.ndim - 1)) if values.ndim == 1 else values[:, None, :]

@@ -1,0 +1,57 @@
+"""The methods by name: one row per method.
+
+A row is all that another part of the house knows of a method: sweep files find it by `name` and offer its parameters,
+figures and tables show its `label`, and the compiled kernels have it under `kernel`. A method without a kernel runs by its
+NumPy rule in the same loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .gradient_descent import GradientDescent
+from .rpgd import RPGD
+from .weight_norm import WeightNorm
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method.
+
+    Attributes
+    ----------
+    name : str
+        What a sweep file calls it: kind = "rpgd".
+    method : type
+        Its class, a frozen dataclass.
+    label : str
+        What figures and tables call it.
+    parameters : tuple of str
+        The fields of the class that a sweep file may set.
+    kernel : str or None
+        The name of its code in `engine/kernels`, if it is compiled.
+    """
+
+    name: str
+    method: Any
+    label: str
+    parameters: tuple[str, ...]
+    kernel: str | None = None
+
+
+_TRAINING = ("momentum", "nesterov", "batch_size", "label_noise", "seed")
+
+REGISTRY: tuple[Row, ...] = (
+    Row("gradient_descent", GradientDescent, "gradient descent", ("step", *_TRAINING), "GRADIENT_DESCENT"),
+    Row("rpgd", RPGD, "rPGD", ("direction_step", "scale_step", *_TRAINING), "RPGD"),
+    Row(
+        "weight_norm",
+        WeightNorm,
+        "weight normalization",
+        ("direction_step", "scale_step", "initial_norm", *_TRAINING),
+        "WEIGHT_NORM",
+    ),
+)
+
+BY_CLASS: dict[type, Row] = {row.method: row for row in REGISTRY}

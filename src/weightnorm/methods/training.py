@@ -1,0 +1,157 @@
+"""What the built-in methods share: momentum, mini-batches and label noise."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, fields
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from .contract import Array, Evaluation, State
+
+_AHEAD = 2**16  # random numbers drawn at once, at most, but for a step that needs more
+_LARGEST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Buffered(State):
+    """A state with the momentum buffers of the vector and of the scale."""
+
+    vector_buffer: Array
+    scale_buffer: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The options of every built-in method, by keyword.
+
+    Parameters
+    ----------
+    momentum : float
+        β in [0, 1), in torch's convention: v ← βv + ∇ for w and for g, from zero; w ← w − ηv, g ← g − γv_g.
+    nesterov : bool
+        Step along ∇ + βv instead of v.
+    batch_size : int, optional
+        Every step sees so many samples, drawn without replacement, and their gradient times m/batch_size.
+    label_noise : float
+        The standard deviation of fresh Gaussian noise on y at every step.
+    seed : int, optional
+        Of both. Without one it is drawn, and kept in `.seed`, so that every run can be repeated. The draws of step t depend
+        on the seed and t alone: all runs of a sweep see the same ones, and a run that goes on makes those it would have made.
+    """
+
+    momentum: float = 0.0
+    nesterov: bool = False
+    batch_size: int | None = None
+    label_noise: float = 0.0
+    seed: int | None = None
+    sampling: RandomSamples | None = field(default=None, init=False, repr=False, compare=False)
+
+    rotation_equivariant: ClassVar[bool] = True
+
+    def _check_training(self) -> None:
+        beta = _validate.real("momentum", self.momentum, minimum=0.0)
+        if beta >= 1.0:
+            raise ValueError(f"momentum must be below 1, got {beta:g}: with 1 and more nothing ever comes to rest")
+        if not isinstance(self.nesterov, bool | np.bool_):
+            raise TypeError(f"nesterov must be True or False, got {self.nesterov!r}")
+        if self.nesterov and beta == 0.0:
+            raise ValueError("nesterov=True needs a momentum above 0, got 0; give momentum=0.9, say")
+        size = self.batch_size
+        if size is not None:
+            size = _validate.integer("batch_size", size, minimum=1, maximum=_validate.MAX_COUNT)
+        noise = _validate.real("label_noise", self.label_noise, minimum=0.0)
+        seed = self.seed
+        if seed is not None:
+            seed = _validate.integer("seed", seed, maximum=_LARGEST_SEED)
+        random = size is not None or noise > 0
+        if random and seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        sampling = RandomSamples(size, noise, seed) if random and seed is not None else None
+        values = (beta, bool(self.nesterov), size, noise, seed, sampling)
+        for name, value in zip(("momentum", "nesterov", "batch_size", "label_noise", "seed", "sampling"), values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        shown = sorted((f for f in fields(self) if f.init), key=lambda f: bool(f.kw_only))  # the steps first
+        given = [(f.name, getattr(self, f.name)) for f in shown if f.default is MISSING or getattr(self, f.name) != f.default]
+        parts = [f"{name}={value!r}" for name, value in given]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def begun(self, vector: Array, scale: Array) -> State:
+        """The state of a start, with buffers of zeros where there is momentum."""
+        if not self.momentum:
+            return State(vector, scale)
+        return Buffered(vector, scale, np.zeros_like(vector), np.zeros_like(scale))
+
+    def pushed(self, state: State, evaluation: Evaluation) -> Pushed:
+        """What to step along instead of the gradients, and the buffers after it."""
+        gradients = evaluation.vector_gradient, evaluation.scale_gradient
+        if not self.momentum:
+            return Pushed(*gradients)
+        buffers = list(gradients)
+        if isinstance(state, Buffered):
+            before = state.vector_buffer, state.scale_buffer
+            buffers = [self.momentum * b + gradient for b, gradient in zip(before, gradients, strict=True)]
+        moves = buffers
+        if self.nesterov:
+            moves = [gradient + self.momentum * b for b, gradient in zip(buffers, gradients, strict=True)]
+        return Pushed(moves[0], moves[1], (buffers[0], buffers[1]))
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What a step goes along, for the vector and for the scale, and the buffers it leaves."""
+
+    vector: Array
+    scale: Array
+    buffers: tuple[Array, Array] | None = None
+
+    def state(self, vector: Array, scale: Array) -> State:
+        """The state at this vector and scale with these buffers."""
+        return State(vector, scale) if self.buffers is None else Buffered(vector, scale, *self.buffers)
+
+
+@dataclass(frozen=True)
+class RandomSamples:
+    """Which samples, and what noise, each step sees."""
+
+    batch_size: int | None
+    label_noise: float
+    seed: int
+
+    def draws(self, num_samples: int) -> Draws:
+        """The draws for a problem of so many samples."""
+        if self.batch_size is not None and self.batch_size > num_samples:
+            raise ValueError(f"batch_size must be at most the {num_samples} samples of the problem, got {self.batch_size}")
+        return Draws(self, num_samples)
+
+
+class Draws:
+    """Rows and noise of any step, drawn many steps at a time: from the seed and the number of the chunk alone."""
+
+    def __init__(self, sampling: RandomSamples, num_samples: int) -> None:
+        self._sampling, self._size = sampling, num_samples
+        self._length = max(1, min(256, _AHEAD // num_samples))
+        self._chunk = -1
+
+    def at(self, t: int) -> tuple[NDArray[np.intp] | None, Array | None]:
+        """The rows (b,) and the noise (m,) of step t; None where all rows count, or there is no noise."""
+        chunk, place = divmod(t, self._length)
+        if chunk != self._chunk:
+            self._draw(chunk)
+        return None if self._rows is None else self._rows[place], None if self._noise is None else self._noise[place]
+
+    def _draw(self, chunk: int) -> None:
+        sampling, shape = self._sampling, (self._length, self._size)
+        keys, noises = (np.random.default_rng([sampling.seed, chunk, which]) for which in (0, 1))
+        self._rows: NDArray[np.intp] | None = None
+        self._noise: Array | None = None
+        if sampling.batch_size is not None:
+            order = keys.random(shape).argsort(axis=1)
+            self._rows = np.sort(order[:, : sampling.batch_size], axis=1)
+        if sampling.label_noise:
+            self._noise = sampling.label_noise * noises.standard_normal(shape)
+        self._chunk = chunk

@@ -1,0 +1,239 @@
+"""All that the engine asks of a problem.
+
+A problem of your own subclasses `Problem` and gives two things: `dimension`, the number of weights, and
+`value_and_gradient`. Everything else has an answer that follows from them; a problem that knows better overrides it.
+Then every method runs on it, in `run` and in `sweep`.
+
+Arrays have the run axis first. x = g·w: a scale g of shape (n,), and unit directions w of shape (n, d). A problem whose
+weights are a factor of a matrix has directions (n, d, r) and, with `blocks="columns"`, scales (n, r).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+
+Array = NDArray[np.float64]
+
+FLAT = 16 * float(np.finfo(np.float64).eps)  # a gradient this small against its own terms is rounding
+
+
+class Problem(ABC):
+    """A function to minimise over weights x, or over a scale and a direction.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> class Quartic(wn.Problem):
+    ...     dimension = 3
+    ...     def value_and_gradient(self, x):  # x: (n, 3), one row per run
+    ...         error = x - np.array([1.0, 2.0, 2.0])
+    ...         return (error**4).sum(axis=1) / 4, error**3
+    >>> result = wn.run(wn.RPGD(0.01, 0.1), Quartic(), scale=2.0, direction=[1.0, 1.0, 1.0])
+    >>> result.status == "converged", round(result.norm, 1)
+    (True, 2.9)
+    """
+
+    dimension: int
+    num_samples: int = 0  # that a method may draw from; 0 where there are none
+    floor: Any = None  # the smallest loss there is; None where it is not known
+    curvature: Any = None  # λmax, the largest curvature, for curvature steps; None where there is none
+    reference: Any = None  # the solution distances are measured from, in these coordinates; None where there is none
+    has_columns: ClassVar[bool] = False  # whether weights are a factor whose columns may have a scale each
+    has_label_noise: bool = False  # whether y are numbers that noise may be added to
+    backend: ClassVar[str] = "rules"  # which kernels know this problem, see engine/start.py
+    variables: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "norm": "‖x‖ at the end",
+            "loss": "the loss at the end, ½‖Ax − y‖² for least squares",
+            "final_scale": "g at the end, which may be negative; ‖x‖ for gradient descent",
+            "perp_norm": "‖x⊥‖, the norm of the part of x orthogonal to the row space",
+            "distance": "‖x − x*‖, the distance to the minimum-norm solution of least squares",
+        }
+    )
+
+    # The two things that every problem gives: `dimension` above, and this.
+
+    @abstractmethod
+    def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
+        """The loss (n,) and its gradient, shaped like x, row by row."""
+
+    # The loss in scale × direction coordinates.
+
+    def scale_direction_gradients(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
+        """The loss at x = g·w, ∇_w = g G and ∇_g = ⟨w, G⟩, with G the gradient at x."""
+        loss, gradient = self.value_and_gradient(scale[:, None] * unit)
+        return loss, scale[:, None] * gradient, np.einsum("ij,ij->i", unit, gradient)
+
+    def scale_of(self, norm: Array) -> Array:
+        """The scale at which gradient descent stands whose vector has this norm."""
+        return norm
+
+    def descent_norm(self, scale: Array) -> Array:
+        """The inverse of `scale_of`, with its sign: the length of gradient descent's start; NaN where there is none."""
+        return scale
+
+    # Starts, as a user gives them.
+
+    def unit_direction(self, name: str, direction: Any, columns: bool) -> Array:
+        """A direction, checked and normalised; `columns` asks for unit columns."""
+        return _validate.direction(name, direction, self.dimension)
+
+    def unit_directions(self, directions: Any, columns: bool) -> Array:
+        """Several directions (n, …), or one."""
+        return _validate.directions(directions, self.dimension)
+
+    def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
+        """A scale as the engine has it: (1,), or (1, r) with one per column."""
+        return np.array([_validate.real("scale", scale)])
+
+    def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
+        """The scale (1,) and unit direction of a result that another method goes on from."""
+        if result.weights.shape != (self.dimension,):
+            raise ValueError(f"start has {result.weights.size} weights, the problem has {self.dimension} features")
+        unit = result.direction
+        if not unit.any():
+            if has_scale:
+                raise ValueError("start has zero weights, so no direction to go on with; give scale and direction")
+            unit = np.eye(1, self.dimension)[0]  # gradient descent at scale 0: any direction will do
+        return np.array([result.scale]), unit
+
+    # What is known of the loss.
+
+    @cached_property
+    def zero_loss(self) -> Any:
+        """The loss at zero weights: how large a loss is large."""
+        return float(self.value_and_gradient(np.zeros((1, self.dimension)))[0][0])
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether there is a largest curvature, without computing it."""
+        return self.curvature is not None
+
+    @property
+    def known_floor(self) -> Any:
+        """The floor, where it need not be computed first."""
+        return self.floor
+
+    def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
+        """Where the gradient in a method's own coordinates is zero to rounding.
+
+        Either the gradient is zero against its own terms (a solution, or the floor of an unreachable y), or the run is in
+        S = {g = 0, ⟨w, G⟩ = 0}, where neither g nor w moves.
+        """
+        _, gradient = self.value_and_gradient(scale[:, None] * unit)
+        _, at_zero = self.value_and_gradient(np.zeros_like(unit))
+        size = np.linalg.norm(gradient, axis=1)
+        terms = np.linalg.norm(at_zero, axis=1) + np.linalg.norm(gradient - at_zero, axis=1)
+        flat = (size <= FLAT * terms) & np.isfinite(terms)
+        if not has_scale:
+            return np.asarray(flat)
+        along = np.abs(np.einsum("ij,ij->i", unit, gradient))
+        return np.asarray(flat | ((scale == 0.0) & (along <= FLAT * size)))
+
+    def standstill(self, unit: Array, scale: Array) -> str:
+        """Why the first run stands still, where the problem knows better than the loop."""
+        return ""
+
+    # Where runs are made, and on what part of the data.
+
+    def reduce(self, samples: bool = False) -> Reduction:
+        """Coordinates in which a rotation-equivariant method runs faster; with `samples` such that `sample` still works."""
+        return Reduction(self)
+
+    def in_full(self) -> Reduction:
+        """The problem's own coordinates."""
+        return Reduction(self)
+
+    def of_runs(self, runs: NDArray[np.intp]) -> Problem:
+        """The problem of these runs; another one only where each run has its own."""
+        return self
+
+    def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
+        """The problem a random step sees: these rows (None for all) times m/b, with this noise (m,) added to y."""
+        raise NotImplementedError
+
+    # What to tell of where runs ended.
+
+    def weights(self, unit: Array, scale: Array) -> Array:
+        """The weights of runs."""
+        return scale[:, None] * unit
+
+    def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
+        """‖x⊥‖, ‖x‖ and ‖w⊥‖, from the signed length `perp` of the unit direction's part off the row space."""
+        return np.abs(scale * perp), np.abs(scale), np.abs(perp)
+
+    def summary(self, unit: Array, scale: Array, perp: Array, measured: bool = True) -> dict[str, Array]:
+        """What to keep of where runs ended, by the names of `variables`, but for the loss.
+
+        With measured=False a number that would have to be computed at a price is left out: `perp_and_distance` finds it later.
+        """
+        distance = np.full(len(scale), np.nan)
+        if self.reference is not None:
+            distance = np.linalg.norm(scale[:, None] * unit - self.reference, axis=1)
+        return {"norm": np.abs(scale), "final_scale": scale, "perp_norm": np.abs(scale * perp), "distance": distance}
+
+    def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
+        """‖x⊥‖ and the distance to the reference of one run's weights, where the run itself did not know them."""
+        return np.nan, np.nan
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What tells this problem from others after a round trip through pickle: its kind, and arrays."""
+        probe = np.cos(np.arange(1.0, self.dimension + 1.0))[None]
+        loss, gradient = self.value_and_gradient(probe)
+        return f"{type(self).__name__} {self.dimension}", np.asarray(loss), np.asarray(gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Coordinates for runs, an isometric image of the problem's own; here these themselves.
+
+    A problem with better ones returns a subclass from `Problem.reduce`.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem in these coordinates.
+    """
+
+    problem: Any
+
+    def enter(self, units: Array) -> Array:
+        """Unit vectors (n, …) -> their coordinates, also of unit length."""
+        return units
+
+    def start(self, unit: Array) -> tuple[Array, Frame]:
+        """The coordinates of one unit vector, and what leads back."""
+        return unit, Frame(self)
+
+    def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
+        """The vector with these coordinates, for a start with these axes."""
+        return coordinates
+
+    def perp_units(self, units: Array, wanted: bool) -> Array | None:
+        """Unit vectors (n, k) along each start's part off the row space, zero where there is none.
+
+        None where they are not known, or only at a price and not `wanted`.
+        """
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The coordinate axes of one start: what turns coordinates back into weights."""
+
+    reduction: Any
+    axes: tuple[Any, ...] = ()
+
+    def lift(self, coordinates: Array) -> Array:
+        """The vector with these coordinates."""
+        return np.asarray(self.reduction.lift(coordinates, self.axes))

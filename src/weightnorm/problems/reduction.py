@@ -1,0 +1,275 @@
+"""The reduction that makes runs exact at any dimension: problem + start -> a small diagonal problem, and back.
+
+Every gradient lies in the row space of A = U S Vᵀ, so w splits into z = Vᵀw and a multiple p of the fixed unit vector
+along w0⊥. The map w -> (z, p) is an isometry, so every method runs unchanged in these rank + 1 coordinates, where the
+loss is diagonal: ½ Σ λ_k (x_k − ξ_k)² + floor, λ = S², ξ = Uᵀy/S, and nothing at all in p.
+
+Where singular values are equal, the same argument applies once more inside their group: the gradient moves only along
+ξ and along the start's own rest there, so a group of any size becomes two coordinates. An A with orthonormal rows is
+three-dimensional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validate import Matrix, Vector
+from .contract import Frame, Problem, Reduction
+from .factorisation import EPS, Explicit, Factorisation
+from .losses import Loss, total
+from .samples import Sample
+
+Array = NDArray[np.float64]
+
+EQUAL = 16 * EPS  # singular values this close, relatively, are one value: well within the error of computing them
+NEGLIGIBLE = 64 * EPS  # a part of a unit vector smaller than this is rounding, not a part
+
+
+class Diagonal(Problem):
+    """Diagonal least squares in rank + 1 coordinates; the last one is off the row space and free.
+
+    With a run axis in front of every array each run has a problem of its own: see `stack`.
+
+    Attributes
+    ----------
+    curvatures, target : (rank,) arrays, or (n, rank)
+        λ and ξ.
+    floor, zero_loss : floats, or (n,)
+        The loss that no x can go below, and that of x = 0.
+    """
+
+    backend: ClassVar[str] = "diagonal"
+
+    def __init__(self, curvatures: Array, target: Array, floor: Any, zero_loss: Any) -> None:
+        self.curvatures, self.target, self.floor, self.zero_loss = curvatures, target, floor, zero_loss
+        self.dimension = int(curvatures.shape[-1]) + 1
+
+    @classmethod
+    def stack(cls, problems: Sequence[Diagonal]) -> Diagonal:
+        """One problem per run, those of smaller rank with zeros in the rest."""
+        rank = max(problem.curvatures.size for problem in problems)
+        arrays = np.zeros((2, len(problems), rank))
+        for i, problem in enumerate(problems):
+            arrays[:, i, : problem.curvatures.size] = problem.curvatures, problem.target
+        floors, losses = (np.array([getattr(p, name) for p in problems]) for name in ("floor", "zero_loss"))
+        return cls(arrays[0], arrays[1], floors, losses)
+
+    def of_runs(self, runs: NDArray[np.intp]) -> Diagonal:
+        """The problems of these runs, in their order."""
+        if self.curvatures.ndim == 1:
+            return self
+        return Diagonal(self.curvatures[runs], self.target[runs], self.floor[runs], self.zero_loss[runs])
+
+    @cached_property
+    def curvature(self) -> Any:
+        """λmax, or (n,) of them."""
+        return self.curvatures.max(axis=-1, initial=0.0)
+
+    @cached_property
+    def reference(self) -> Array:
+        """x* in these coordinates."""
+        return np.concatenate([self.target, np.zeros((*self.target.shape[:-1], 1))], axis=-1)
+
+    def slope(self, x: Vector) -> Vector:
+        """The gradient (rank,) at row-space coordinates x."""
+        return np.asarray(self.curvatures * (x - self.target))
+
+    def at_solution(self, x: Vector, tolerance: float) -> bool:
+        """Whether x is the solution, up to `tolerance` of its own terms."""
+        return bool((np.abs(x - self.target) <= tolerance * (np.abs(x) + np.abs(self.target))).all())
+
+    def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Loss (n,) and gradient (n, rank + 1) at the rows of x."""
+        error = x[:, :-1] - self.target
+        gradient = np.zeros_like(x)
+        gradient[:, :-1] = self.curvatures * error
+        return self.floor + 0.5 * np.einsum("ij,ij->i", error, gradient[:, :-1]), gradient
+
+
+class ReducedModel(Problem):
+    """A linear model with any loss in rank + 1 coordinates: predictions z = (U S) x, and nothing in the last coordinate.
+
+    Attributes
+    ----------
+    matrix : (m, rank) array
+        U S.
+    loss : Loss
+    curvature, floor, reference
+        As in `Problem`.
+    zero_loss : float
+    """
+
+    curvatures: ClassVar[None] = None  # the loss is not diagonal
+
+    def __init__(self, matrix: Matrix, loss: Loss, problem: Any, reference: Vector | None) -> None:
+        self.matrix, self.loss, self.reference = matrix, loss, reference
+        self.curvature, self.floor, self.zero_loss = problem.curvature, problem.floor, problem.zero_loss
+        self.num_samples, self.has_label_noise = problem.num_samples, problem.has_label_noise
+        self.dimension = int(matrix.shape[1]) + 1
+
+    def slope(self, x: Vector) -> Vector:
+        """The gradient (rank,) at row-space coordinates x."""
+        return np.asarray(self.loss.derivative((self.matrix @ x)[None])[0] @ self.matrix)
+
+    def at_solution(self, x: Vector, tolerance: float) -> bool:
+        """Whether the gradient vanishes against its own terms."""
+        terms = np.abs(self.loss.derivative((self.matrix @ x)[None])[0]) @ np.abs(self.matrix)
+        return bool((np.abs(self.slope(x)) <= tolerance * terms).all())
+
+    def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Loss (n,) and gradient (n, rank + 1) at the rows of x."""
+        z = x[:, :-1] @ self.matrix.T
+        gradient = np.zeros_like(x)
+        gradient[:, :-1] = np.asarray(self.loss.derivative(z)) @ self.matrix
+        return total(self.loss, z), gradient
+
+    def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
+        """These rows times m/b, with this noise on y."""
+        return Sample.of(self.matrix, self.loss, rows, noise, padded=True)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Equal singular values start … stop − 1, and the unit vector along ξ among them."""
+
+    start: int
+    stop: int
+    along: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpace(Reduction):
+    """The reduced coordinates of a problem that depends on A x alone; `problem.reduce()` makes it.
+
+    Attributes
+    ----------
+    problem : Diagonal or ReducedModel
+        The small problem that all runs on a problem share.
+    factors : Factorisation
+    groups : tuple
+        The equal singular values that were collapsed.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> problem = wn.datasets.make_regression(num_features=10_000, seed=0)  # orthonormal rows: all S are 1
+    >>> space = problem.reduce()
+    >>> w = wn.datasets.random_direction(10_000, seed=0)
+    >>> coordinates, frame = space.start(w)
+    >>> coordinates.shape
+    (3,)
+    >>> bool(np.allclose(frame.lift(coordinates), w))
+    True
+    """
+
+    factors: Factorisation
+    groups: tuple[_Group, ...] = ()
+
+    @classmethod
+    def diagonal(cls, factors: Factorisation, target: Vector, floor: float, zero_loss: float) -> RowSpace:
+        """The coordinates in which least squares is diagonal, two for each group of equal singular values."""
+        singular = factors.singular_values
+        groups = _equal_groups(singular, target)
+        curvatures = _collapse(groups, singular[None] ** 2, keep=True)[0]
+        return cls(Diagonal(curvatures, _collapse(groups, target[None])[0], floor, zero_loss), factors, groups)
+
+    @classmethod
+    def model(cls, problem: Any, loss: Loss, reference: Vector | None = None) -> RowSpace:
+        """The coordinates of a linear model with this loss, its samples kept apart."""
+        factors: Factorisation = problem.factorisation
+        if isinstance(factors.left, Explicit):
+            matrix = factors.left.columns * factors.singular_values
+        elif isinstance(problem.A, np.ndarray) and isinstance(factors.right, Explicit):
+            matrix = problem.A @ factors.right.columns  # a tall A: U S = A V, and V is small
+        else:
+            products = [problem.A @ factors.lift(axis) for axis in np.eye(factors.rank)]
+            matrix = np.array(products).reshape(factors.rank, problem.shape[0]).T
+        return cls(ReducedModel(np.ascontiguousarray(matrix), loss, problem, reference), factors)
+
+    def enter(self, directions: Matrix) -> Array:
+        """Unit vectors (n, d) -> coordinates (n, rank + 1), also of unit length."""
+        z, rest = self._split(directions)
+        return np.column_stack([_collapse(self.groups, z), np.linalg.norm(rest, axis=1)])
+
+    def start(self, direction: Vector) -> tuple[Vector, Frame]:
+        """The coordinates (rank + 1,) of one unit vector, and the axes that lead back."""
+        z, rest = self._split(direction[None])
+        size = float(np.linalg.norm(rest))
+        perp = rest[0] / size if size > 0 else rest[0]
+        rests = tuple(_unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups)
+        return np.append(_collapse(self.groups, z)[0], size), Frame(self, (perp, rests))
+
+    def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
+        """The d-dimensional vector with these rank + 1 coordinates."""
+        perp, rests = axes
+        return np.asarray(self.factors.lift(self._expand(coordinates[:-1], rests)) + coordinates[-1] * perp)
+
+    def perp_units(self, units: Array, wanted: bool) -> Array:
+        """The last axis."""
+        return np.eye(1, self.problem.dimension, self.problem.dimension - 1)
+
+    def _split(self, directions: Matrix) -> tuple[Array, Array]:
+        """z and w⊥; what is rounding in either becomes an exact zero, so that a start in the row space stays in it."""
+        factors = self.factors
+        z, rest = factors.split(directions)
+        threshold = max(NEGLIGIBLE, 8 * factors.orthogonality)
+        rest[np.linalg.norm(rest, axis=1) <= threshold] = 0.0
+        z[np.linalg.norm(z, axis=1) <= threshold] = 0.0
+        return z, rest
+
+    def _expand(self, coordinates: Vector, rests: tuple[Vector, ...]) -> Vector:
+        """The inverse of collapsing, for the start whose rests have these unit vectors."""
+        pieces, done, position = [], 0, 0
+        for group, rest in zip(self.groups, rests, strict=True):
+            single = group.start - done
+            pieces.append(coordinates[position : position + single])
+            along, across = coordinates[position + single : position + single + 2]
+            pieces.append(along * group.along + across * rest)
+            done, position = group.stop, position + single + 2
+        return np.concatenate([*pieces, coordinates[position:]])
+
+
+def _equal_groups(singular: Vector, target: Vector) -> tuple[_Group, ...]:
+    groups, start = [], 0
+    while start < singular.size:
+        # Descending order: the group is everything down to (1 - EQUAL) of its first member.
+        stop = singular.size - int(np.searchsorted(singular[::-1], singular[start] * (1 - EQUAL)))
+        if stop - start > 2:
+            size = float(np.linalg.norm(target[start:stop]))
+            along = target[start:stop] / size if size > 0 else np.eye(1, stop - start)[0]
+            groups.append(_Group(start, stop, along))
+        start = stop
+    return tuple(groups)
+
+
+def _collapse(groups: tuple[_Group, ...], z: Array, *, keep: bool = False) -> Array:
+    """Coordinates (n, rank) -> two per group: along ξ and the rest's length (or, if keep, its first two)."""
+    pieces, done = [], 0
+    for group in groups:
+        part = z[:, group.start : group.stop]
+        pieces.append(z[:, done : group.start])
+        if keep:
+            pieces.append(part[:, :2])
+        else:
+            along = part @ group.along
+            rest = np.linalg.norm(_rest(part, group.along), axis=1)
+            pieces.append(np.column_stack([along, np.where(rest <= NEGLIGIBLE * np.abs(along), 0.0, rest)]))
+        done = group.stop
+    return np.concatenate([*pieces, z[:, done:]], axis=1)
+
+
+def _rest(part: Array, along: Vector) -> Array:
+    rest = part - (part @ along)[..., None] * along
+    return np.asarray(rest - (rest @ along)[..., None] * along)
+
+
+def _unit_rest(part: Vector, along: Vector) -> Vector:
+    rest = _rest(part, along)
+    size = float(np.linalg.norm(rest))
+    return rest / size if size > 0 else rest

@@ -1,0 +1,287 @@
+"""sweep(): every method × start × scale on one problem, as one labelled grid."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _validate
+from ._pool import available_cores, run_all
+from ._validate import Vector
+from .engine.batch import Batch, Start
+from .engine.loop import Policy, judge_for, loop, quietly
+from .engine.start import backend_of, check_method, columns, descent_scale, private_copy, start, undefined
+from .engine.start import coordinates as coordinates_of
+from .methods.contract import Array, Method
+from .problems import Problem
+from .result import Status, empty_grid
+from .run import MAX_STEPS
+
+if TYPE_CHECKING:
+    import xarray
+
+_BLOCK = 8  # runs that one kernel block advances together
+_PIECE = 2**21  # numbers in the vectors of one piece of work, at most
+_PROGRESS = 256  # blocks in one piece of work, at most
+
+Indices = NDArray[np.intp]
+Progress = Callable[[int, int], None]
+
+
+def sweep(
+    problem: Problem,
+    methods: Mapping[str, Method],
+    scales: Any,
+    directions: Any,
+    *,
+    tolerance: float = 1e-5,
+    max_steps: int = MAX_STEPS,
+    coordinates: str = "reduced",
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> xarray.Dataset:
+    """Run every method from every start at every scale.
+
+    Parameters
+    ----------
+    problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own
+    methods : mapping of name -> method
+    scales : sequence of numbers
+    directions : (num_starts, d) array, or one (d,) vector; for matrix sensing (num_starts, d, r) or (d, r)
+        Each is normalised.
+    tolerance, max_steps, coordinates
+        As in `run`.
+    threads : int, optional
+        All cores by default. The numbers are the same to the last bit whatever it is.
+    progress : callable, optional
+        Called as progress(runs_done, runs_in_all) from the calling thread.
+
+    Returns
+    -------
+    xarray.Dataset
+        With dimensions (method, start, scale) and variables norm, loss, num_steps, status, final_scale, perp_norm and
+        distance. `status` is int8 with CF flag_values and flag_meanings. A run whose step is undefined at its start
+        (1/g² at g = 0) has status "undefined" and NaN elsewhere. Select a method with `data.sel({"method": name})`:
+        xarray reads the keyword `method=` as a way of matching and would select nothing. For matrix sensing `norm` is
+        the nuclear norm, `final_scale` the trace of X, `perp_norm` the part of X that no sensor sees, and instead of
+        `distance` there is `recovery_error` where the ground truth is known; a negative scale is undefined for gradient
+        descent there.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> starts = [wn.datasets.random_direction(50, seed) for seed in range(3)]
+    >>> data = wn.sweep(problem, {"gd": wn.GradientDescent(0.1), "rpgd": wn.RPGD(0.1, 0.1)}, [0.5, 1.0, 2.0], starts)
+    >>> dict(data.sizes)
+    {'method': 2, 'start': 3, 'scale': 3}
+    >>> gd, rpgd = (data.distance.sel({"method": name}) for name in ("gd", "rpgd"))
+    >>> bool((rpgd < gd).all())
+    True
+    """
+    out, g = compute_grid(problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress)
+    return _dataset(out, problem.variables, list(methods), g, tolerance, max_steps)
+
+
+@quietly
+def compute_grid(
+    problem: Problem | Sequence[Problem],
+    methods: Mapping[str, Method],
+    scales: Any,
+    directions: Any,
+    tolerance: float,
+    max_steps: int,
+    coordinates: str = "reduced",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[dict[str, NDArray[Any]], Vector]:
+    """The arrays (method, start, scale) of a sweep, and the scales, for those who label them themselves.
+
+    With several least-squares problems of one dimension each start is on its own: runs of different problems then advance
+    together.
+    """
+    problems = list(problem) if isinstance(problem, Sequence) else [problem]
+    _check_methods(methods, problems)
+    g = _validate.number_or_vector("scales", scales)
+    units = {c: problems[0].unit_directions(directions, c) for c in sorted({columns(method) for method in methods.values()})}
+    tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
+    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
+    reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
+    workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
+    lanes = [_Lane.of(method, problems, units[columns(method)], g, reduced) for method in methods.values()]
+    num_starts = len(next(iter(units.values())))
+    out = empty_grid(problems[0].variables, (len(lanes), num_starts, len(g)))
+    cancel = threading.Event()
+    total = out["status"].size
+    done = total - sum(lane.places.size for lane in lanes) * num_starts
+
+    @quietly
+    def work(piece: _Piece) -> int:
+        batch = piece.start(lanes, g, tolerance, reduced, workers)
+
+        def cancelled() -> bool:
+            if piece.shared:
+                _tell(progress, done + int((~batch.alive).sum()), total)
+            return cancel.is_set()
+
+        policy = Policy(tolerance, max_steps, judge_for(lanes[piece.method[0]].method), cancelled=cancelled)
+        _write(out, (piece.method, piece.starts, piece.places), batch, loop(batch, policy))
+        return piece.starts.size
+
+    def finished(sizes: list[int]) -> None:
+        nonlocal done
+        done += sum(sizes)
+        _tell(progress, done, total)
+
+    pieces = _pieces(lanes, num_starts, workers)
+    apart = [piece for piece in pieces if not piece.shared]
+    for piece in (piece for piece in pieces if piece.shared or len(apart) == 1 or workers == 1):
+        finished([work(piece)])  # here and now: it uses all threads itself, or there is one thread only
+    if len(apart) > 1 and workers > 1:
+        run_all(work, apart, workers, cancel, finished)
+    return out, g
+
+
+@dataclass(frozen=True, eq=False)
+class _Lane:
+    """One method of a sweep: the coordinates it runs in, its starts there, and the scales it can start from."""
+
+    method: Method
+    problem: Any
+    units: Array
+    perp_units: Array | None
+    places: Indices
+    backend: Any
+
+    @classmethod
+    def of(cls, method: Method, problems: list[Problem], units: Array, g: Vector, reduced: bool) -> _Lane:
+        spaces = [coordinates_of(method, problem, reduced) for problem in problems]
+        small = spaces[0].problem
+        if len(problems) == 1:
+            entered, perp_units = spaces[0].enter(units), spaces[0].perp_units(units, True)
+        else:
+            small, parts = type(small).stack([space.problem for space in spaces]), zip(spaces, units, strict=True)
+            entered, perp_units = _in_one(small.dimension, [space.enter(unit[None])[0] for space, unit in parts]), None
+        places = np.flatnonzero(~undefined(method, small, g))
+        return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))
+
+    def starts(self, starts: Indices, scale: Array) -> Start:
+        """The starts of several runs."""
+        unit = self.units[starts]
+        if columns(self.method):
+            scale = np.repeat(scale[:, None], unit.shape[2], axis=1)
+        perp_units = self.perp_units if self.perp_units is None or len(self.perp_units) == 1 else self.perp_units[starts]
+        return Start(descent_scale(self.method, self.problem, scale), unit, perp_units=perp_units)
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Runs that advance together: for each its method, start and scale. `shared` pieces mix methods and use all threads."""
+
+    method: Indices
+    starts: Indices
+    places: Indices
+    shared: bool
+
+    @classmethod
+    def of(cls, runs: Indices, shared: bool) -> _Piece:
+        """From rows: methods, starts, places."""
+        return cls(runs[0], runs[1], runs[2], shared)
+
+    def start(self, lanes: list[_Lane], g: Vector, tolerance: float, reduced: bool, workers: int) -> Batch:
+        """The batch of these runs."""
+        first = lanes[self.method[0]]
+        if self.shared:
+            chosen = [lanes[i] for i in self.method]
+            scales = g[self.places]
+            several = [lane.starts(self.starts[i : i + 1], scales[i : i + 1]) for i, lane in enumerate(chosen)]
+            return start([lane.method for lane in chosen], first.problem, several, tolerance, threads=workers)
+        problem = first.problem.of_runs(self.starts)
+        begun = first.starts(self.starts, g[self.places])
+        return start(private_copy(first.method), problem, begun, tolerance, compiled=reduced)
+
+
+def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
+    """The grid cut into pieces of work, about two per worker and method, and none too large to report progress.
+
+    A block holds runs of one scale, which take about as many steps; a piece takes every k-th block, so that the
+    pieces take about as long.
+    """
+    pieces, shared = [], []
+    for index, lane in enumerate(lanes):
+        places, starts = np.meshgrid(lane.places, np.arange(num_starts), indexing="ij")
+        runs = np.stack([np.full(places.size, index), starts.ravel(), places.ravel()])
+        if lane.backend.shares_methods:
+            shared.append(runs)
+            continue
+        block = np.arange(places.size) // _BLOCK
+        num_blocks = -(-places.size // _BLOCK)
+        fitting = max(1, _PIECE // (_BLOCK * int(np.prod(lane.units.shape[1:]))))
+        count = max(min(2 * workers, num_blocks), -(-num_blocks // fitting), -(-num_blocks // _PROGRESS))
+        pieces += [_Piece.of(runs[:, block % count == piece], False) for piece in range(count)]
+    if shared:
+        runs = np.concatenate(shared, axis=1)
+        largest = max(1, 8 * _PIECE // (lanes[0].units.shape[1] * max(lanes[0].units.shape[1:])))
+        pieces += [_Piece.of(runs[:, i : i + largest], True) for i in range(0, runs.shape[1], largest)]
+    return [piece for piece in pieces if piece.starts.size]
+
+
+def _in_one(dimension: int, rows: list[Array]) -> Array:
+    """Coordinates of different lengths as rows of one array: zeros go before the last, which is off the row space."""
+    units = np.zeros((len(rows), dimension))
+    for unit, row in zip(units, rows, strict=True):
+        unit[: row.size - 1], unit[-1] = row[:-1], row[-1]
+    return units
+
+
+def _check_methods(methods: Any, problems: list[Problem]) -> None:
+    """Refuse what is no mapping of names, which label an axis, to methods for these problems."""
+    if not isinstance(methods, Mapping) or not methods:
+        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
+    for name in methods:
+        if not isinstance(name, str):
+            given = f"{type(name).__name__}: {name!r}"
+            raise TypeError(f"methods must have names (str) as keys, got {given}")
+    for name, method in methods.items():
+        try:
+            for problem in problems:
+                check_method(method, problem)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"methods[{name!r}]: {error}") from None
+
+
+def _tell(progress: Progress | None, done: int, total: int) -> None:
+    """Report progress to whoever asked for it."""
+    if progress is not None:
+        _validate.answer(f"progress({done}, {total})", progress, done, total)
+
+
+def _write(out: dict[str, NDArray[Any]], where: tuple[Indices, ...], batch: Batch, status: NDArray[np.int8]) -> None:
+    position = batch.position()
+    with np.errstate(invalid="ignore", over="ignore"):
+        for name, values in batch.problem.summary(position.unit, position.scale, position.perp).items():
+            out[name][where] = values
+    out["loss"][where], out["num_steps"][where], out["status"][where] = batch.loss, batch.ended_at, status
+
+
+def _dataset(
+    out: dict[str, NDArray[Any]], floats: Mapping[str, str], names: list[str], scales: Vector, tolerance: float, max_steps: int
+) -> xarray.Dataset:
+    import xarray
+
+    dims = ("method", "start", "scale")
+    variables: dict[str, Any] = {name: (dims, out[name], {"long_name": text}) for name, text in floats.items() if name in out}
+    variables["num_steps"] = (dims, out["num_steps"], {"long_name": "updates made"})
+    flags = {
+        "long_name": "why the run stopped",
+        "flag_values": np.array([status.code for status in Status], dtype=np.int8),
+        "flag_meanings": " ".join(status.value for status in Status),
+    }
+    variables["status"] = (dims, out["status"], flags)
+    coordinates = {"method": names, "start": np.arange(out["status"].shape[1]), "scale": scales}
+    return xarray.Dataset(variables, coordinates, {"tolerance": tolerance, "max_steps": max_steps})
