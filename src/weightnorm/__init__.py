@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from . import datasets, schedules
-from .sweep import sweep
+from ._late import OFFERED as _OFFERED
 from .methods import RPGD, GradientDescent, WeightNorm
 from .problems import GeneralizedLinear, LeastSquares, MatrixSensing, NotCertified, Problem
 from .result import History, Interrupted, Result, Status
 from .run import run
 from .step_search import StepSearch, search_step
+from .sweep import sweep
 
 if TYPE_CHECKING:
     from . import theory as theory
@@ -41,6 +42,8 @@ _LAZY = {
     "WeightNormRegressor": "estimators:WeightNormRegressor",
     "WeightNormClassifier": "estimators:WeightNormClassifier",
 }
+
+_OFFERED["theory.plan"] = lambda: _import_module("weightnorm.planning").plan
 
 __all__ = [
     "RPGD",

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .result import Status
 from .problems.reduction import Diagonal, ReducedModel
+from .result import Status
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from . import _validate
 from ._flow_ode import integrate
 from ._validate import Vector
 from .problems import Frame, GeneralizedLinear, LeastSquares
-from .result import Status
 from .problems.reduction import Diagonal, ReducedModel
+from .result import Status
 
 Array = NDArray[np.float64]
 

@@ -178,7 +178,8 @@ class _Run:
         found = small.summary(position.unit, scale, position.perp, measured=False)
         unit = self.frame.lift(position.unit[0])
         weights = problem.weights(unit[None], scale)[0]
-        final = not np.isfinite(weights).all() or type(problem).perp_and_distance is Problem.perp_and_distance  # nothing more to be found out
+        # Whether no more can be found out later.
+        final = not np.isfinite(weights).all() or type(problem).perp_and_distance is Problem.perp_and_distance
         perp, distance = (_number(found.get(name), final) for name in ("perp_norm", "distance"))
         many = scale.ndim == 2
         if self.reduced and not runs_reduced(self.method):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.contract import Method, State, block_norm, expand
+from ..methods.contract import Method, block_norm, expand
 from ..schedules import Schedule
 
 Array = NDArray[np.float64]
-GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +27,8 @@ class Start:
     clock : int
         The step number at which schedules begin.
     state : object, optional
-        The exact state at which an earlier run of the same method and backend stopped.
+        The state of the method; by default `method.init` of the above. It is the exact one at which an earlier run of the same
+        method and backend stopped.
     limit : (n,) array, optional
         The loss beyond which a run has diverged; by default far above that of its start.
     norm : array, optional
@@ -41,14 +41,9 @@ class Start:
     unit: Array
     clock: int = 0
     state: Any = None
-    limit: Array | None = None
+    limit: Any = None
     norm: Array | None = None
     perp_units: Array | None = None
-
-    def state_of(self, method: Method) -> State:
-        """The method's own state here, with the norm it goes on from."""
-        state = method.init(self.scale, self.unit)
-        return state if self.norm is None else replace(state, vector=expand(self.norm, self.unit) * self.unit)
 
 
 @dataclass(frozen=True)
@@ -116,17 +111,14 @@ class Batch(Protocol):
     def gradient_vanishes(self) -> NDArray[np.bool_]:
         """Where the gradient in the method's own coordinates is zero to rounding."""
 
+    def set_limit(self, limit: Array) -> None:
+        """Set the loss beyond which a run has diverged, and end those that are beyond it."""
+
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
 
     def state(self) -> Any:
         """The exact state of the first run, to go on from later."""
-
-
-def divergence_limit(start_loss: Array, reference: Any) -> Array:
-    """The loss beyond which a run counts as diverged; never so large that it could not be exceeded."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.minimum(GROWTH * np.maximum(start_loss, np.maximum(reference, np.finfo(np.float64).tiny)), 1e300))
 
 
 def safe_norm(vector: Array, scale: Array) -> Array:

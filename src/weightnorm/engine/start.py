@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import _validate
-from ..methods.contract import Array, Method
+from ..methods.contract import Array, Method, expand
 from ..methods.registry import BY_CLASS
 from ..schedules import bind_steps, require_curvature
 from .backends.diagonal import DiagonalBatch
@@ -23,6 +24,7 @@ from .backends.rules import RulesBatch
 from .backends.sensing import SensingBatch
 from .batch import Batch, Start
 
+GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
 BACKENDS: dict[str, Any] = {"rules": RulesBatch, "diagonal": DiagonalBatch, "sensing": SensingBatch}
 
 
@@ -148,6 +150,7 @@ def start(
     problem : Problem
         In the coordinates of the runs: the `.problem` of a reduction.
     starts : Start, or one per run
+        One may hold many runs of one method.
     tolerance : float
         Runs stop at the first iterate with loss <= tolerance. Zero asks for all the steps: not even a loss of zero stops then.
     compiled : bool
@@ -158,17 +161,31 @@ def start(
     low = tolerance if tolerance > 0 else -np.inf
     one = methods[0] if isinstance(methods, Sequence) else methods
     backend = backend_of(one, problem, compiled)
-    many = starts if isinstance(starts, Sequence) else [starts]
-    batch: Batch
+    several = [_begun(m, s) for m, s in zip(_many(methods), _many(starts), strict=True)]
     if backend.shares_methods:
-        batch = backend(methods if isinstance(methods, Sequence) else [methods], problem, many, low, threads)
+        batch: Batch = backend(_many(methods), problem, several, low, threads)
     else:
-        batch = backend(one, problem, together(many), low)
+        batch = backend(one, problem, several[0], low)
+    if several[0].limit is None:
+        batch.set_limit(divergence_limit(batch.loss, problem.zero_loss))
     return batch
 
 
-def together(starts: Sequence[Start]) -> Start:
-    """Starts of one method as one."""
-    if len(starts) == 1:
-        return starts[0]
-    return Start(np.concatenate([s.scale for s in starts]), np.concatenate([s.unit for s in starts]))
+def _many(things: Any) -> Any:
+    return things if isinstance(things, Sequence) else [things]
+
+
+def _begun(method: Method, start: Start) -> Start:
+    """A start with the method's own state, and the norm it goes on from."""
+    if start.state is not None:
+        return start
+    state = method.init(start.scale, start.unit)
+    if start.norm is not None:
+        state = replace(state, vector=expand(start.norm, start.unit) * start.unit)
+    return replace(start, state=state)
+
+
+def divergence_limit(start_loss: Array, reference: Any) -> Array:
+    """The loss beyond which a run counts as diverged; never so large that it could not be exceeded."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(GROWTH * np.maximum(start_loss, np.maximum(reference, np.finfo(np.float64).tiny)), 1e300))

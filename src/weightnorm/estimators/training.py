@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.batch import Start, divergence_limit
+from ..engine.batch import Start
 from ..engine.loop import Policy, Standstill, loop, quietly
 from ..engine.start import check_scale, start
 from ..methods import RPGD, GradientDescent, WeightNorm
@@ -52,6 +52,7 @@ def train(
     largest_eigenvalue = float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
     chosen = direction_step is not None or scale_step is not None
     state: State | None = None
+    limit = None
     done, loss, status, damping = 0, np.inf, Status.MAX_STEPS, 1.0
     low = max(tol * problem.zero_loss, float(np.finfo(np.float64).tiny))
     while done < max_iter and damping > SMALLEST_DAMPING:
@@ -62,9 +63,8 @@ def train(
         if state is None:
             state = rule.init(scale[None].copy(), unit)
             check_scale(rule, problem, state.scale)
-            limit = divergence_limit(rule.evaluate(problem, state).loss, problem.zero_loss)
-        begun = Start(state.scale, unit, done if chosen else 0, state, limit)
-        runs = start(rule, problem, begun, low)
+        runs = start(rule, problem, Start(state.scale, unit, done if chosen else 0, state, limit), low)
+        limit = runs.limit
         before, count = float(runs.loss[0]), min(SLICE, max_iter - done)
         code = loop(runs, Policy(low, count, Standstill()))[0]
         done += int(runs.ended_at[0]) - (done if chosen else 0)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._pool import available_cores
 from ..datasets import make_regression, random_direction
-from ..sweep import compute_grid
 from ..methods.contract import Method
+from ..sweep import compute_grid
 from ..theory import limit_scale, perp_of_limit
 
 if TYPE_CHECKING:
@@ -73,22 +71,16 @@ def run_seeds(
     import xarray
 
     jobs = [(kappa, seed) for kappa in condition_numbers for seed in range(seeds)]
-
-    def work(job: tuple[float, int]) -> dict[str, Any]:
-        problem = make_regression(SAMPLES, FEATURES, job[0], NORM, job[1])
-        start = random_direction(FEATURES, job[1])
-        arrays, _ = compute_grid(problem, methods, scales, start, TOLERANCE, max_steps, threads=1)
-        part = {name: arrays[name][:, 0, :] for name in ("norm", "loss", "num_steps", "status")}
-        return part | {"off_row_space": np.linalg.norm(problem.factorisation.split(start)[1])}
-
-    with ThreadPoolExecutor(available_cores()) as pool:
-        parts = list(pool.map(work, jobs))
-    dims = ("condition_number", "seed", "method", "scale")
-    shape = (len(condition_numbers), seeds)
-    variables = {}
-    for name in parts[0]:
-        stacked = np.array([part[name] for part in parts])
-        variables[name] = (dims[: 1 + stacked.ndim], stacked.reshape(shape + stacked.shape[1:]))
+    problems = [make_regression(SAMPLES, FEATURES, kappa, NORM, seed) for kappa, seed in jobs]
+    starts = np.array([random_direction(FEATURES, seed) for _, seed in jobs])
+    arrays, _ = compute_grid(problems, methods, scales, starts, TOLERANCE, max_steps)
+    shape, dims = (len(condition_numbers), seeds), ("condition_number", "seed", "method", "scale")
+    variables: dict[str, Any] = {}
+    for name in ("norm", "loss", "num_steps", "status"):
+        by_problem = arrays[name].swapaxes(0, 1)
+        variables[name] = (dims, by_problem.reshape(shape + by_problem.shape[1:]))
+    off = [np.linalg.norm(problem.factorisation.split(start)[1]) for problem, start in zip(problems, starts, strict=True)]
+    variables["off_row_space"] = (dims[:2], np.reshape(off, shape))
     coordinates = {"condition_number": list(condition_numbers), "seed": range(seeds), "method": list(methods), "scale": scales}
     return xarray.Dataset(variables, coordinates)
 

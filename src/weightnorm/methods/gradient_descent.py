@@ -54,7 +54,7 @@ class GradientDescent(Training):
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at x0 = scale·direction."""
-        return self.begun(expand(scale, direction) * direction, np.ones_like(scale))
+        return State(expand(scale, direction) * direction, np.ones_like(scale))
 
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss and gradient at x."""

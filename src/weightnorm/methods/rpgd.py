@@ -62,7 +62,7 @@ class RPGD(Training):
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at g0 = scale, w0 = direction."""
-        return self.begun(direction.copy(), scale.copy())
+        return State(direction.copy(), scale.copy())
 
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w and ∇_g at x = g w: g G and ⟨w, G⟩."""

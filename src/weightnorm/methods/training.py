@@ -80,18 +80,12 @@ class Training:
         parts = [f"{name}={value!r}" for name, value in given]
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def begun(self, vector: Array, scale: Array) -> State:
-        """The state of a start, with buffers of zeros where there is momentum."""
-        if not self.momentum:
-            return State(vector, scale)
-        return Buffered(vector, scale, np.zeros_like(vector), np.zeros_like(scale))
-
     def pushed(self, state: State, evaluation: Evaluation) -> Pushed:
         """What to step along instead of the gradients, and the buffers after it."""
         gradients = evaluation.vector_gradient, evaluation.scale_gradient
         if not self.momentum:
             return Pushed(*gradients)
-        buffers = list(gradients)
+        buffers = list(gradients)  # of a start, whose buffers are zero
         if isinstance(state, Buffered):
             before = state.vector_buffer, state.scale_buffer
             buffers = [self.momentum * b + gradient for b, gradient in zip(before, gradients, strict=True)]

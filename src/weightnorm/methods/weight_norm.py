@@ -70,7 +70,7 @@ class WeightNorm(Training):
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at g0 = scale, w0 = initial_norm·direction."""
-        return self.begun(self.initial_norm * direction, scale.copy())
+        return State(self.initial_norm * direction, scale.copy())
 
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w = (1/‖w‖)(∇_ŵ − ⟨ŵ, ∇_ŵ⟩ŵ), and ∇_g, at x = g ŵ."""

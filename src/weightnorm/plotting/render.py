@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..methods.registry import REGISTRY
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = {"gd": "#0072B2", "wn": "#D55E00", "rpgd": "#009E73", "extra": "#CC79A7"}  # colour-blind safe
-NAMES = {"gd": "gradient descent", "wn": "weight normalization", "rpgd": "rPGD"}
+LABELS = {row.name: row.label for row in REGISTRY}
+NAMES = {"gd": LABELS["gradient_descent"], "wn": LABELS["weight_norm"], "rpgd": LABELS["rpgd"]}
 STYLES = {"gd": "-", "wn": "-", "rpgd": "--"}
 RC: dict[Any, Any] = {
     "font.size": 10,

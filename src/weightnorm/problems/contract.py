@@ -147,8 +147,18 @@ class Problem(ABC):
     # Where runs are made, and on what part of the data.
 
     def reduce(self, samples: bool = False) -> Reduction:
-        """Coordinates in which a rotation-equivariant method runs faster; with `samples` such that `sample` still works."""
-        return Reduction(self)
+        """Coordinates in which a rotation-equivariant method runs faster, made at first use and kept.
+
+        With `samples` they are such that `sample` still works. Override `reduction`, which makes them.
+        """
+        kept: dict[bool, Reduction] = self.__dict__.setdefault("_reductions", {})
+        if samples not in kept:
+            kept[samples] = self.reduction(samples)
+        return kept[samples]
+
+    def reduction(self, samples: bool) -> Reduction:
+        """What `reduce` returns; the problem's own coordinates unless a problem has better ones."""
+        return self.in_full()
 
     def in_full(self) -> Reduction:
         """The problem's own coordinates."""

@@ -83,7 +83,8 @@ class GeneralizedLinear(LinearModel):
         """The loss at zero weights."""
         return float(total(self.loss, np.zeros((1, self.shape[0])))[0])
 
-    def _row_space(self, samples: bool) -> RowSpace:
+    def reduction(self, samples: bool) -> RowSpace:
+        """Row-space coordinates, with the samples kept apart."""
         return RowSpace.model(self, self.loss)
 
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
-from .factorisation import EPS, scaled_norm
 from .contract import Array, Problem
+from .factorisation import EPS, scaled_norm
 from .linear import LinearModel
 from .losses import Squared
 from .reduction import RowSpace
@@ -105,7 +105,8 @@ class LeastSquares(LinearModel):
         """x*, by the factorisation or, without one, by LSQR."""
         return self.min_norm_solution(iterative=not self.is_factorised)
 
-    def _row_space(self, samples: bool) -> RowSpace:
+    def reduction(self, samples: bool) -> RowSpace:
+        """Row-space coordinates: diagonal, or with the samples kept apart."""
         if samples:
             return RowSpace.model(self, Squared(self.y), np.append(self.target, 0.0))
         return RowSpace.diagonal(self.factorisation, self.target, self.floor, self.zero_loss)

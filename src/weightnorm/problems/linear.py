@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,9 +13,9 @@ from .. import _validate
 from .._validate import Vector
 from .contract import Problem, Reduction
 from .factorisation import Factorisation, factorise, require_squarable, require_squares
-from .reduction import RowSpace
 
 Array = NDArray[np.float64]
+
 
 class LinearModel(Problem):
     """A problem whose loss depends on x through A x alone: the row space of A is all that training sees."""
@@ -47,20 +46,6 @@ class LinearModel(Problem):
         probe = np.cos(np.arange(1.0, self.shape[1] + 1.0))
         return f"{type(self).__name__} {self.shape}", self.y, np.asarray(self.A @ probe)
 
-    @cached_property
-    def _spaces(self) -> dict[bool, RowSpace]:
-        return {}
-
-    @abstractmethod
-    def _row_space(self, samples: bool) -> RowSpace:
-        """The reduced coordinates."""
-
-    def reduce(self, samples: bool = False) -> Reduction:
-        """Row-space coordinates, made at first use and kept."""
-        if samples not in self._spaces:
-            self._spaces[samples] = self._row_space(samples)
-        return self._spaces[samples]
-
     def in_full(self) -> Reduction:
         """The features themselves; what is off the row space is known once A has been factorised, or by LSQR."""
         return FullCoordinates(self)
@@ -77,7 +62,7 @@ class LinearModel(Problem):
         """
         from scipy.sparse.linalg import LinearOperator
 
-        self._spaces.clear()
+        self.__dict__.pop("_reductions", None)
         factors = self.__dict__["factorisation"] = factorise(self.A, overwrite=in_place, noise=noise)
         if in_place and isinstance(self.A, np.ndarray):
             self.A = LinearOperator(

@@ -47,6 +47,7 @@ class MatrixSensing(Problem):
     has_columns = True
     has_label_noise = True
     backend = "sensing"
+
     def __init__(self, sensors: Any, y: Any, *, ground_truth: Any = None) -> None:
         self.sensors: Array = _validate.array("sensors", sensors, ndim=3)
         self.y: Vector = _validate.array("y", y, ndim=1)
@@ -217,7 +218,9 @@ class MatrixSensing(Problem):
         if not columns and g.ndim == 1:  # X = Σ_j D_j w_j w_jᵀ = ± V Vᵀ with V = W |D|^½
             sign = -1.0 if (g < 0).any() else 1.0
             if (sign * g < 0).any():
-                raise ValueError("start has scales of both signs, so its weights are no multiple of a W Wᵀ; use blocks='columns'")
+                raise ValueError(
+                    "start has scales of both signs, so its weights are no multiple of a W Wᵀ; use blocks='columns'"
+                )
             W, g = W * np.sqrt(np.abs(g)) if g.any() else W, np.asarray(sign * np.abs(g).sum())
         elif columns and g.ndim == 0:
             lengths = np.linalg.norm(W, axis=0)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
 from collections.abc import Sequence, Sized
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, Field, Tag, model_validator
 
-from .. import schedules
-from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.contract import Method
-from ..schedules import Step
 from .fields import (
     LARGEST_PROBLEM,
     LARGEST_RANGE,
@@ -28,18 +23,14 @@ from .fields import (
     IsNumber,
     Norm,
     Positive,
-    Real,
     Scale,
     Seed,
     one_of,
 )
+from .methods import MethodSpec, Strict
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Range(_Strict):
+class Range(Strict):
     """Evenly spaced numbers: {start = 0.1, stop = 4.0, num = 40}, or with spacing = "geometric"."""
 
     start: Scale
@@ -72,8 +63,10 @@ Seeds = Annotated[
 ]
 
 
-class Problems(_Strict):
+class Problems(BaseModel):
     """Regression problems: every combination of these lists, each for every seed."""
+
+    model_config = Strict.model_config
 
     num_samples: Annotated[list[Positive], Field(min_length=1)] = [20]
     num_features: Annotated[list[Positive], Field(min_length=1)] = [50]
@@ -101,7 +94,7 @@ class Problems(_Strict):
         return [dict(zip(names, values, strict=True)) for values in itertools.product(*(getattr(self, n) for n in names))]
 
 
-class Starts(_Strict):
+class Starts(Strict):
     """Where runs start: random directions per seed, and scales."""
 
     scales: Scales
@@ -116,106 +109,6 @@ class Starts(_Strict):
         return self.num_directions, self.scales.num if isinstance(self.scales, Range) else len(self.scales)
 
 
-class ScheduledStep(_Strict):
-    """A step that is more than a number, as in {schedule = "two_phase", before = 0, after = 0.1, switch = 5001}."""
-
-    schedule: Literal["constant", "two_phase", "piecewise", "curvature", "scaled"]
-    value: Real | None = None
-    before: Real | None = None
-    after: Real | None = None
-    switch: Count | None = None
-    values: list[Real] | None = None
-    switches: list[Count] | None = None
-    factor: Real | None = None
-    scale_power: Real | None = None
-    norm_power: Real | None = None
-
-    @model_validator(mode="after")
-    def _build(self) -> ScheduledStep:
-        self.build()
-        return self
-
-    def build(self) -> schedules.Schedule:
-        """The schedule; a parameter that is missing or not its own is an error naming both."""
-        given = {name: value for name, value in self if value is not None and name != "schedule"}
-        needed, optional = _PARAMETERS[self.schedule]
-        missing = [name for name in needed if name not in given]
-        foreign = [name for name in given if name not in (*needed, *optional)]
-        if missing or foreign:
-            problems = [f"{name} is missing" for name in missing] + [f"{name} does not belong to it" for name in foreign]
-            raise ValueError(f"schedule {self.schedule!r}: {', '.join(problems)}")
-        built: schedules.Schedule = getattr(schedules, self.schedule)(**given)
-        return built
-
-
-_PARAMETERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "constant": (("value",), ()),
-    "two_phase": (("before", "after", "switch"), ()),
-    "piecewise": (("values", "switches"), ()),
-    "curvature": ((), ("factor",)),
-    "scaled": (("value",), ("scale_power", "norm_power")),
-}
-
-StepSpec = Annotated[
-    Annotated[AtLeastZero, Tag(NUMBER)] | Annotated[ScheduledStep, Tag(TABLE)],
-    one_of("a number or a schedule { schedule = … }"),
-]
-
-
-def _step(spec: float | ScheduledStep) -> Step:
-    return spec.build() if isinstance(spec, ScheduledStep) else spec
-
-
-class _MethodSpec(_Strict):
-    @abstractmethod
-    def build(self) -> Method:
-        """The method."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self.build()
-        return self
-
-
-class GradientDescentSpec(_MethodSpec):
-    """kind = "gradient_descent"."""
-
-    kind: Literal["gradient_descent"]
-    step: StepSpec
-
-    def build(self) -> Method:
-        """The method."""
-        return GradientDescent(_step(self.step))
-
-
-class RPGDSpec(_MethodSpec):
-    """kind = "rpgd"."""
-
-    kind: Literal["rpgd"]
-    direction_step: StepSpec
-    scale_step: StepSpec
-
-    def build(self) -> Method:
-        """The method."""
-        return RPGD(_step(self.direction_step), _step(self.scale_step))
-
-
-class WeightNormSpec(_MethodSpec):
-    """kind = "weight_norm"."""
-
-    kind: Literal["weight_norm"]
-    direction_step: StepSpec
-    scale_step: StepSpec
-    initial_norm: Annotated[float, IsNumber, Field(gt=0, allow_inf_nan=False)] = 1.0
-
-    def build(self) -> Method:
-        """The method."""
-        return WeightNorm(_step(self.direction_step), _step(self.scale_step), initial_norm=self.initial_norm)
-
-
-MethodSpec = Annotated[GradientDescentSpec | RPGDSpec | WeightNormSpec, Field(discriminator="kind")]
-
-
 def _method_name(name: str) -> str:
     if not name.strip() or not name.isprintable():
         raise ValueError(f"a method's name must be printable text, got {name!r}; rename it")
@@ -225,7 +118,7 @@ def _method_name(name: str) -> str:
 MethodName = Annotated[str, AfterValidator(_method_name), Field(max_length=200)]
 
 
-class SweepConfig(_Strict):
+class SweepConfig(Strict):
     """A whole sweep."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
@@ -243,6 +136,13 @@ class SweepConfig(_Strict):
                 f"starts.num_directions × problems.num_features must be at most {LARGEST_PROBLEM:,} "
                 f"(8 GB), got {directions:,} × {features:,}; choose fewer directions"
             )
+        samples = min(self.problems.num_samples)
+        for name, spec in self.methods.items():
+            size = getattr(spec, "batch_size", None)
+            if size is not None and size > samples:
+                raise ValueError(
+                    f"methods.{name}.batch_size must be at most num_samples, got {size} with num_samples = {samples}"
+                )
         lists = (self.problems.seed_list(), self.methods, *self._problem_lists())
         runs = math.prod(map(len, lists)) * math.prod(self.starts.shape())
         if runs > LARGEST_SWEEP:

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..datasets import make_regression, random_direction
 from ..sweep import compute_grid
-from .config import MethodSpec, SweepConfig
+from .config import SweepConfig
+from .methods import MethodSpec
 
 FORMAT = 1  # of shards; another format never reads these
 VARIABLES = ("norm", "loss", "num_steps", "status", "final_scale", "perp_norm", "distance")
@@ -48,8 +49,8 @@ class Plan:
 
     Examples
     --------
-    >>> from weightnorm.sweeps.config import GradientDescentSpec, Problems, Starts, SweepConfig
-    >>> methods = {"gd": GradientDescentSpec(kind="gradient_descent", step=0.1)}
+    >>> from weightnorm.sweeps.config import Problems, Starts, SweepConfig
+    >>> methods = {"gd": {"kind": "gradient_descent", "step": 0.1}}
     >>> problems = Problems(seeds=1_000_000)
     >>> plan = Plan(SweepConfig(name="a", problems=problems, starts=Starts(scales=[1.0]), methods=methods))
     >>> len(plan), next(iter(plan)).seed

@@ -5,11 +5,12 @@ where the paper states it (`.paper`); a few plain formulas return arrays. `index
 what the paper prints and what is true; `weightnorm verify` checks each one against simulation.
 
 Nothing here imports methods, runs or flows: a prediction must not contain what it predicts. The one exception in name only
-is `plan`, which turns these bounds into methods that run; it lives in `weightnorm.planning`.
+is `plan`, which turns these bounds into methods that run; it lives in `weightnorm.planning` and is only offered here.
 """
 
 from typing import Any
 
+from .._late import OFFERED
 from .adaptive import adaptive_lambda_rpgd, adaptive_lambda_sign, adaptive_lambda_wn
 from .discrete import (
     escape,
@@ -125,9 +126,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "plan":
-        from importlib import import_module
-
-        return import_module("weightnorm.planning").plan
+        return OFFERED["theory.plan"]()
     raise AttributeError(f"module 'weightnorm.theory' has no attribute {name!r}")
 
 

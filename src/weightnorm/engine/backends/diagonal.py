@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...methods.contract import Array, Method
+from ...methods.contract import Array, Method, State
 from ...methods.registry import BY_CLASS
 from ...problems.reduction import Diagonal
 from ...schedules import Schedule, bind_steps
-from ..batch import Position, Records, Start, divergence_limit, multiples, records, safe_norm, settled
+from ..batch import Position, Records, Start, multiples, records, safe_norm, settled
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class DiagonalBatch:
         self._nesterov: bool = method.nesterov  # type: ignore[attr-defined]
         self._steps = bind_steps(method, problem)
         self._powers = np.array([power for step in self._steps for power in (step.scale_power, step.norm_power)])
-        raw = self._fresh(start) if start.state is None else start.state
+        raw = start.state if isinstance(start.state, RawState) else self._fresh(start.state)
         fields = raw.fields.copy()
         fields[:, kernels.LOW] = 2.0 * (low - problem.floor)
         self._count, self._width = len(fields), kernels.WIDTH
@@ -60,17 +60,19 @@ class DiagonalBatch:
         self._alive = self._bits(np.ones(self._count, dtype=bool))
         self._ended_at = np.zeros(self._blocks * self._width, dtype=np.int64)
         self.advance(0)
-        if start.limit is None:
-            limit = divergence_limit(self.loss, problem.zero_loss)
-            for part in (self._now[2], self._final[2]):
-                self._field(part, kernels.LIMIT)[:] = self._padded(2.0 * (limit - problem.floor)).reshape(-1, self._width)
-            if not (self.loss <= limit).all():
-                self.retire(~(self.loss <= limit))
 
-    def _fresh(self, start: Start) -> RawState:
+    def set_limit(self, limit: Array) -> None:
+        """Set the loss beyond which a run has diverged."""
+        for fields in (self._now[2], self._final[2]):
+            twice = self._padded(2.0 * (limit - self.problem.floor))
+            self._field(fields, self._kernels.LIMIT)[:] = twice.reshape(-1, self._width)
+        beyond = ~(self.loss <= limit)
+        if beyond.any():
+            self.retire(beyond)
+
+    def _fresh(self, state: State) -> RawState:
         kernels, has_scale = self._kernels, self.method.has_scale
-        state = start.state_of(self.method)
-        fields = np.zeros((len(start.scale), kernels.NUM_FIELDS))
+        fields = np.zeros((len(state.scale), kernels.NUM_FIELDS))
         perp = state.vector[:, -1]
         fields[:, kernels.SCALE] = state.scale
         fields[:, kernels.INVERSE_NORM] = 1.0 / np.linalg.norm(state.vector, axis=1) if has_scale else 1.0
@@ -81,16 +83,16 @@ class DiagonalBatch:
         fields[:, kernels.PERP_HIGH] = np.inf
         fields[:, kernels.VECTOR_FACTOR] = self._steps[0].factor
         fields[:, kernels.SCALE_FACTOR] = self._steps[1].factor
-        fields[:, kernels.LIMIT] = np.inf if start.limit is None else 2.0 * (start.limit - self.problem.floor)
+        fields[:, kernels.LIMIT] = np.inf
         vectors = state.vector[:, :-1]
         return RawState(vectors, np.zeros_like(vectors) if self._momentum else np.zeros((len(fields), 0)), fields)
 
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        from ..kernels.diagonal import enabled
+        from ..kernels.diagonal import COMPILED
 
-        return enabled() and method.sampling is None  # type: ignore[attr-defined]
+        return COMPILED and method.sampling is None  # type: ignore[attr-defined]
 
     @property
     def limit(self) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...methods.contract import Array, Evaluation, Method, State, block_norm, expand
 from ...schedules import Schedule, StepSize, bind_steps
-from ..batch import Position, Records, Start, divergence_limit, gather, multiples, safe_norm, settled
+from ..batch import Position, Records, Start, gather, multiples, safe_norm, settled
 
 
 class RulesBatch:
@@ -32,7 +32,7 @@ class RulesBatch:
         self._steps = bind_steps(method, problem)
         sampling = getattr(method, "sampling", None)
         self._draws = None if sampling is None else sampling.draws(problem.num_samples)
-        state = start.state_of(method) if start.state is None else start.state
+        state: State = start.state
         count = len(state.scale)
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
@@ -40,9 +40,6 @@ class RulesBatch:
         self.loss = np.full(count, np.nan)
         self.limit = np.full(count, np.inf) if start.limit is None else start.limit
         self.advance(0)
-        if start.limit is None:
-            self.limit = divergence_limit(self.loss, problem.zero_loss)
-            self.alive &= self.loss <= self.limit
 
     @staticmethod
     def can_run(method: Method) -> bool:
@@ -129,6 +126,11 @@ class RulesBatch:
         position = self.position()
         return np.asarray(self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale))
 
+    def set_limit(self, limit: Array) -> None:
+        """Set the loss beyond which a run has diverged."""
+        self.limit = limit
+        self.alive &= self.loss <= limit
+
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
         self.alive &= ~which
@@ -147,9 +149,9 @@ def step_at(step: StepSize, value: float, state: State) -> Array:
 
 def _where(alive: NDArray[np.bool_], new: State, old: State) -> State:
     """The new state of the runs that are alive, the old one of the others, array by array."""
-    names = [field.name for field in fields(new)]
     mixed = {}
-    for name in names:
-        a, b = getattr(new, name), getattr(old, name)
-        mixed[name] = np.where(alive.reshape(-1, *[1] * (np.ndim(a) - 1)), a, b)
+    for name in (field.name for field in fields(new)):
+        after = getattr(new, name)
+        before = getattr(old, name, np.zeros_like(after))  # an array that a first step adds
+        mixed[name] = np.where(alive.reshape(-1, *[1] * (after.ndim - 1)), after, before)
     return replace(new, **mixed)

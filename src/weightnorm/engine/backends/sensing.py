@@ -13,7 +13,7 @@ from ...methods.contract import Array, Method, State
 from ...methods.registry import BY_CLASS
 from ...problems import MatrixSensing
 from ...schedules import Schedule, bind_steps
-from ..batch import Position, Records, Start, divergence_limit, gather, join, settled
+from ..batch import Position, Records, Start, gather, join, settled
 
 RECORDS_AT_ONCE = 256  # whole factors kept before they become a few numbers each
 
@@ -44,8 +44,7 @@ class SensingBatch:
         self._kernels = kernels
         self.problem, self.methods, self.method = problem, tuple(methods), methods[0]
         self._low, self._threads = low, threads
-        pairs = zip(methods, starts, strict=True)
-        states = [start.state_of(method) if start.state is None else start.state for method, start in pairs]
+        states: list[State] = [start.state for start in starts]
         self._kind = np.array([getattr(kernels, str(BY_CLASS[type(method)].kernel)) for method in methods])
         self._columns = np.array([state.scale.ndim == 2 for state in states])
         bound = {id(method): bind_steps(method, problem) for method in methods}
@@ -65,19 +64,15 @@ class SensingBatch:
         self.ended_at = np.full(count, starts[0].clock, dtype=np.int64)
         self.loss = np.full(count, np.nan)
         self._work: int = 1 + (size**3 + 2 * problem.packed.size) // 16
-        given = starts[0].limit
-        self.limit = np.full(count, np.inf) if given is None else given
+        self.limit = np.full(count, np.inf) if starts[0].limit is None else starts[0].limit
         self.advance(0)
-        if given is None:
-            self.limit = divergence_limit(self.loss, problem.zero_loss)
-            self.alive &= self.loss <= self.limit
 
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        from ..kernels.compiling import enabled
+        from ..kernels.sensing import COMPILED
 
-        return enabled() and method.sampling is None and not method.momentum  # type: ignore[attr-defined]
+        return COMPILED and method.sampling is None and not method.momentum  # type: ignore[attr-defined]
 
     @property
     def clock(self) -> int:
@@ -206,6 +201,11 @@ class SensingBatch:
                     scale = scale[:, 0] if scale.ndim == 2 and not columns else scale
                     answer[which] = self.problem.gradient_vanishes(position.unit[which], scale, scaled)
         return answer
+
+    def set_limit(self, limit: Array) -> None:
+        """Set the loss beyond which a run has diverged."""
+        self.limit = limit
+        self.alive &= self.loss <= limit
 
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""

@@ -29,8 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import compiled
-from .compiling import enabled as enabled
+from .compiling import compiled, enabled
 from .lanes import WIDTH as WIDTH
 from .lanes import absolute, load, multiply_add, outside, pick, spread, square_root, store
 
@@ -43,6 +42,7 @@ RECORDED = (LOSS, SCALE, INVERSE_NORM, PERP, PERP_EXPONENT)
 NUM_RECORDED = len(RECORDED) + 1  # and the square norm of the coordinates
 
 GRADIENT_DESCENT, WEIGHT_NORM, RPGD = range(3)
+COMPILED = enabled()
 
 PERP_BITS = 500
 _UNIT = 2.0**PERP_BITS
@@ -350,6 +350,7 @@ def _update_wn_momentum(
         store(there, offset + k * WIDTH, w)
         square = multiply_add(w, w, square)
     return square
+
 
 @compiled()
 def _power(x, exponent, scratch):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import compiled
+from .compiling import compiled, enabled
 from .lanes import WIDTH as WIDTH
 from .lanes import broadcast, lane_sum, load, multiply_add, spread, store
 
@@ -21,7 +21,8 @@ CHUNK = 32  # packed entries of X that are multiplied with all sensors in one go
 ROWS = 4  # rows of a tile
 GROUP = 4 * WIDTH  # sensors that a lone run measures together
 
-GRADIENT_DESCENT, WEIGHT_NORM, RPGD = 0, 1, 2
+GRADIENT_DESCENT, WEIGHT_NORM, RPGD = range(3)
+COMPILED = enabled()
 
 _jit = compiled(boundscheck=False)
 
