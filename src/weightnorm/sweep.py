@@ -125,13 +125,13 @@ def compute_grid(
         batch = piece.start(lanes, g, tolerance, reduced, workers)
 
         def cancelled() -> bool:
-            if piece.shared:
+            if piece.alone:
                 _tell(progress, done + int((~batch.alive).sum()), total)
             return cancel.is_set()
 
-        policy = Policy(tolerance, max_steps, judge_for(lanes[piece.method[0]].method), cancelled=cancelled)
-        _write(out, (piece.method, piece.starts, piece.places), batch, loop(batch, policy))
-        return piece.starts.size
+        policy = Policy(tolerance, max_steps, judge_for(lanes[piece.runs[0, 0]].method), cancelled=cancelled)
+        _write(out, piece.where, batch, loop(batch, policy))
+        return int(piece.runs.shape[1])
 
     def finished(sizes: list[int]) -> None:
         nonlocal done
@@ -139,11 +139,10 @@ def compute_grid(
         _tell(progress, done, total)
 
     pieces = _pieces(lanes, num_starts, workers)
-    apart = [piece for piece in pieces if not piece.shared]
-    for piece in (piece for piece in pieces if piece.shared or len(apart) == 1 or workers == 1):
-        finished([work(piece)])  # here and now: it uses all threads itself, or there is one thread only
-    if len(apart) > 1 and workers > 1:
-        run_all(work, apart, workers, cancel, finished)
+    for piece in (piece for piece in pieces if piece.alone):
+        finished([work(piece)])
+    if together := [piece for piece in pieces if not piece.alone]:
+        run_all(work, together, workers, cancel, finished)
     return out, g
 
 
@@ -181,54 +180,50 @@ class _Lane:
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Runs that advance together: for each its method, start and scale. `shared` pieces mix methods and use all threads."""
+    """Runs that advance together: for each its method, start and scale. A piece `alone` uses all threads itself."""
 
-    method: Indices
-    starts: Indices
-    places: Indices
-    shared: bool
+    runs: Indices
+    alone: bool
 
-    @classmethod
-    def of(cls, runs: Indices, shared: bool) -> _Piece:
-        """From rows: methods, starts, places."""
-        return cls(runs[0], runs[1], runs[2], shared)
+    @property
+    def where(self) -> tuple[Indices, Indices, Indices]:
+        """The methods, starts and places of the runs."""
+        return self.runs[0], self.runs[1], self.runs[2]
 
     def start(self, lanes: list[_Lane], g: Vector, tolerance: float, reduced: bool, workers: int) -> Batch:
         """The batch of these runs."""
-        first = lanes[self.method[0]]
-        if self.shared:
-            chosen = [lanes[i] for i in self.method]
-            scales = g[self.places]
-            several = [lane.starts(self.starts[i : i + 1], scales[i : i + 1]) for i, lane in enumerate(chosen)]
+        which, starts, places = self.where
+        first = lanes[which[0]]
+        if first.backend.shares_methods:
+            chosen = [lanes[i] for i in which]
+            several = [lane.starts(starts[i : i + 1], g[places[i : i + 1]]) for i, lane in enumerate(chosen)]
             return start([lane.method for lane in chosen], first.problem, several, tolerance, threads=workers)
-        problem = first.problem.of_runs(self.starts)
-        begun = first.starts(self.starts, g[self.places])
-        return start(private_copy(first.method), problem, begun, tolerance, compiled=reduced)
+        begun, problem = first.starts(starts, g[places]), first.problem.of_runs(starts)
+        return start(private_copy(first.method), problem, begun, tolerance, compiled=reduced, threads=workers)
 
 
 def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
-    """The grid cut into pieces of work, about two per worker and method, and none too large to report progress.
+    """The grid cut into pieces of work, none too large for memory or to report progress.
 
-    A block holds runs of one scale, which take about as many steps; a piece takes every k-th block, so that the
-    pieces take about as long.
+    Methods share a piece where their backend can. Runs of one scale, which take about as many steps, are neighbours, so
+    that they share the lanes of a block. Where a backend has no threads of its own, there are two pieces per worker, each of
+    every k-th block, so that they take about as long.
     """
-    pieces, shared = [], []
+    groups: dict[Any, list[Indices]] = {}
     for index, lane in enumerate(lanes):
         places, starts = np.meshgrid(lane.places, np.arange(num_starts), indexing="ij")
         runs = np.stack([np.full(places.size, index), starts.ravel(), places.ravel()])
-        if lane.backend.shares_methods:
-            shared.append(runs)
-            continue
-        block = np.arange(places.size) // _BLOCK
-        num_blocks = -(-places.size // _BLOCK)
+        groups.setdefault(lane.backend if lane.backend.shares_methods else index, []).append(runs)
+    pieces = []
+    for group in groups.values():
+        runs, lane = np.concatenate(group, axis=1), lanes[group[0][0, 0]] if group[0].size else lanes[0]
+        alone = lane.backend.uses_threads or workers == 1
+        block = np.arange(runs.shape[1]) // _BLOCK
+        num_blocks = -(-runs.shape[1] // _BLOCK)
         fitting = max(1, _PIECE // (_BLOCK * int(np.prod(lane.units.shape[1:]))))
-        count = max(min(2 * workers, num_blocks), -(-num_blocks // fitting), -(-num_blocks // _PROGRESS))
-        pieces += [_Piece.of(runs[:, block % count == piece], False) for piece in range(count)]
-    if shared:
-        runs = np.concatenate(shared, axis=1)
-        largest = max(1, 8 * _PIECE // (lanes[0].units.shape[1] * max(lanes[0].units.shape[1:])))
-        pieces += [_Piece.of(runs[:, i : i + largest], True) for i in range(0, runs.shape[1], largest)]
-    return [piece for piece in pieces if piece.starts.size]
+        count = max(1 if alone else min(2 * workers, num_blocks), -(-num_blocks // min(fitting, _PROGRESS)))
+        pieces += [_Piece(runs[:, block % count == piece], alone) for piece in range(count)]
+    return [piece for piece in pieces if piece.runs.size]
 
 
 def _in_one(dimension: int, rows: list[Array]) -> Array:

@@ -156,7 +156,7 @@ def start(
     compiled : bool
         False runs the NumPy rules even where there is a kernel.
     threads : int
-        For a batch that uses several.
+        For a backend that uses several.
     """
     low = tolerance if tolerance > 0 else -np.inf
     one = methods[0] if isinstance(methods, Sequence) else methods
@@ -165,7 +165,7 @@ def start(
     if backend.shares_methods:
         batch: Batch = backend(_many(methods), problem, several, low, threads)
     else:
-        batch = backend(one, problem, several[0], low)
+        batch = backend(one, problem, several[0], low, threads)
     if several[0].limit is None:
         batch.set_limit(divergence_limit(batch.loss, problem.zero_loss))
     return batch

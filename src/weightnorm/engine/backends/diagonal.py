@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import BY_CLASS
 from ...problems.reduction import Diagonal
 from ...schedules import Schedule, bind_steps
 from ..batch import Position, Records, Start, multiples, records, safe_norm, settled
+
+WORTH_A_THREAD = 2**18  # lane updates: about a tenth of a millisecond
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +36,14 @@ class DiagonalBatch:
     start : Start
     low : float
         The loss at which runs stop.
+    threads : int
+        Blocks are shared out among so many; the numbers of a run do not depend on it.
     """
 
     shares_methods = False  # a batch is of one method
+    uses_threads = True
 
-    def __init__(self, method: Method, problem: Diagonal, start: Start, low: float) -> None:
+    def __init__(self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1) -> None:
         from ..kernels import diagonal as kernels
 
         self._kernels = kernels
@@ -53,7 +59,7 @@ class DiagonalBatch:
         self._count, self._width = len(fields), kernels.WIDTH
         self._blocks = -(-self._count // kernels.WIDTH)
         self._curvatures, self._shift = (self._of_problem(a) for a in (problem.curvatures, -problem.target))
-        self._clock = np.array([start.clock], dtype=np.int64)
+        self._clocks = np.full(threads, start.clock, dtype=np.int64)  # one per thread, kept by the kernel: all the same
         self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
         self._spare = [np.empty_like(a) for a in self._now[:2]]
         self._final = [a.copy() for a in self._now]
@@ -116,7 +122,7 @@ class DiagonalBatch:
     @property
     def clock(self) -> int:
         """The step number of the runs that are alive."""
-        return int(self._clock[0])
+        return int(self._clocks[0])
 
     @property
     def alive(self) -> NDArray[np.bool_]:
@@ -150,6 +156,17 @@ class DiagonalBatch:
         first = self.clock
         rows = multiples(every, first, first + count) if every else np.empty(0, dtype=np.int64)
         record = np.empty((rows.size, self._kernels.NUM_RECORDED, self._width))
+        values = tuple(np.append(step.values(first, count), 0.0) for step in self._steps)
+        blocks = np.flatnonzero(self._alive)
+        parts = min(len(self._clocks), 1 + blocks.size * count * self.problem.dimension // WORTH_A_THREAD, max(1, blocks.size))
+        work = [(blocks[i::parts], self._clocks[i : i + 1]) for i in range(parts)]
+        share(lambda part: self._call(*part, values, every, record), work)
+        self._clocks[parts:] = self._clocks[0]
+        return self._records(rows[rows <= self.ended_at[0]], record[..., 0]) if every else None
+
+    def _call(
+        self, blocks: NDArray[np.intp], clock: NDArray[np.int64], values: tuple[Array, ...], every: int, record: Array
+    ) -> None:
         self._kernels.advance(
             self._code,
             self._curvatures,
@@ -161,21 +178,17 @@ class DiagonalBatch:
             self._spare[1],
             self._now[2],
             *self._final,
+            blocks,
             self._alive,
             self._ended_at,
-            self._values(0, first, count),
-            self._values(1, first, count),
+            *values,
             self._powers,
             self._momentum,
             self._nesterov,
-            self._clock,
+            clock,
             every,
             record,
         )
-        return self._records(rows[rows <= self.ended_at[0]], record[..., 0]) if every else None
-
-    def _values(self, which: int, first: int, count: int) -> Array:
-        return np.append(self._steps[which].values(first, count), 0.0)
 
     def raw(self) -> RawState:
         """The exact state of each run, to go on from later."""

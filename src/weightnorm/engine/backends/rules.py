@@ -22,11 +22,14 @@ class RulesBatch:
     start : Start
     low : float
         The loss at which runs stop.
+    threads : int
+        Not used: NumPy's products have their own.
     """
 
     shares_methods = False  # a batch is of one method
+    uses_threads = False
 
-    def __init__(self, method: Method, problem: Any, start: Start, low: float) -> None:
+    def __init__(self, method: Method, problem: Any, start: Start, low: float, threads: int = 1) -> None:
         self.method, self.problem = method, problem
         self._low, self._perp_units = low, start.perp_units
         self._steps = bind_steps(method, problem)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._pool import run_all
+from ..._pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import BY_CLASS
 from ...problems import MatrixSensing
@@ -35,6 +34,7 @@ class SensingBatch:
     """
 
     shares_methods = True  # any methods advance together
+    uses_threads = True
 
     def __init__(
         self, methods: Sequence[Method], problem: MatrixSensing, starts: Sequence[Start], low: float, threads: int = 1
@@ -125,10 +125,7 @@ class SensingBatch:
         if not going.size:
             return
         parts = np.array_split(going, min(self._threads, -(-going.size // 2)))
-        if len(parts) == 1:
-            self._call(parts[0], count)
-        else:  # an interruption, too, leaves every run at the end of this call
-            run_all(lambda part: self._call(part, count), parts, self._threads, threading.Event(), lambda answers: None)
+        share(lambda part: self._call(part, count), parts)
 
     def _call(self, order: NDArray[np.intp], count: int) -> None:
         first = int(self.ended_at[order[0]])

@@ -65,6 +65,7 @@ def advance(
     final_vectors,
     final_buffers,
     final_fields,
+    order,
     alive,
     ended_at,
     vector_values,
@@ -76,7 +77,7 @@ def advance(
     every,
     record,
 ):
-    """Advance every live run by up to len(vector_values) − 1 steps from step number clock[0] on.
+    """Advance every live run of the blocks `order` by up to len(vector_values) − 1 steps from step number clock[0] on.
 
     A run goes on while LOW < 2·loss <= LIMIT. `alive` has a bit per lane; `ended_at` (block × lane) gets the step number
     at which a run ended. `powers` are the powers of |g| and ‖w‖ in the two steps. The last entry of the values is not
@@ -90,7 +91,7 @@ def advance(
     one = spread(1.0)
     beta = spread(momentum)
     heavy = momentum != 0.0
-    for block in range(alive.size):
+    for block in order:
         running = alive[block]
         if running == 0:
             continue
