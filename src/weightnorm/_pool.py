@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -54,36 +55,36 @@ def run_all(
             raise
 
 
-def available_cores() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def share(work: Callable[[Item], object], parts: Sequence[Item]) -> None:
     """Work on every part at once, the first in this thread; for short work that must not stop half-way.
 
-    Whatever goes wrong, Ctrl-C included, is raised only when all parts are done.
+    Whatever goes wrong, Ctrl-C included, is raised only when all parts are done. The threads are bare ones: the start of a
+    threading.Thread waits until it runs, which on a core that slept takes longer than a short part.
     """
-    if len(parts) == 1:
-        work(parts[0])
-        return
     failures: list[BaseException] = []
+    done = threading.Semaphore(0)
 
     def guarded(part: Item) -> None:
         try:
             work(part)
         except BaseException as error:
             failures.append(error)
+        finally:
+            done.release()
 
-    threads = [threading.Thread(target=guarded, args=(part,)) for part in parts[1:]]
-    for thread in threads:
-        thread.start()
+    for part in parts[1:]:
+        _thread.start_new_thread(guarded, (part,))
     try:
         work(parts[0])
     finally:
-        for thread in threads:
-            thread.join()
+        for _ in parts[1:]:
+            done.acquire()
     if failures:
         raise failures[0]
+
+
+def available_cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

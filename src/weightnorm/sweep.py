@@ -211,8 +211,8 @@ def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
     """
     groups: dict[Any, list[Indices]] = {}
     for index, lane in enumerate(lanes):
-        places, starts = np.meshgrid(lane.places, np.arange(num_starts), indexing="ij")
-        runs = np.stack([np.full(places.size, index), starts.ravel(), places.ravel()])
+        runs = np.full((3, lane.places.size * num_starts), index)
+        runs[1], runs[2] = np.tile(np.arange(num_starts), lane.places.size), np.repeat(lane.places, num_starts)
         groups.setdefault(lane.backend if lane.backend.shares_methods else index, []).append(runs)
     pieces = []
     for group in groups.values():
@@ -270,13 +270,25 @@ def _dataset(
     import xarray
 
     dims = ("method", "start", "scale")
-    variables: dict[str, Any] = {name: (dims, out[name], {"long_name": text}) for name, text in floats.items() if name in out}
-    variables["num_steps"] = (dims, out["num_steps"], {"long_name": "updates made"})
-    flags = {
-        "long_name": "why the run stopped",
+    about = dict(floats) | {"num_steps": "updates made", "status": "why the run stopped"}
+    variables = {name: xarray.Variable(dims, out[name], {"long_name": text}) for name, text in about.items()}
+    variables["status"].attrs |= {
         "flag_values": np.array([status.code for status in Status], dtype=np.int8),
         "flag_meanings": " ".join(status.value for status in Status),
     }
-    variables["status"] = (dims, out["status"], flags)
-    coordinates = {"method": names, "start": np.arange(out["status"].shape[1]), "scale": scales}
+    coordinates = _coordinates(dims, names, out["status"].shape[1], scales)
     return xarray.Dataset(variables, coordinates, {"tolerance": tolerance, "max_steps": max_steps})
+
+
+def _coordinates(dims: tuple[str, ...], names: list[str], num_starts: int, scales: Vector) -> Any:
+    """The labels of the axes, with their indexes: left to itself xarray takes as long for these as for all the rest."""
+    import pandas
+    import xarray
+    from xarray.indexes import PandasIndex
+
+    labels = (pandas.Index(names, dtype=object), pandas.RangeIndex(num_starts), pandas.Index(scales))
+    text = np.asarray(names).dtype
+    kinds = (text, np.dtype(np.int64), scales.dtype)
+    indexes = {dim: PandasIndex(label, dim, kind) for dim, label, kind in zip(dims, labels, kinds, strict=True)}
+    variables = {dim: index.create_variables()[dim] for dim, index in indexes.items()}
+    return xarray.Coordinates(variables, indexes)

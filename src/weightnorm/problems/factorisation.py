@@ -42,12 +42,12 @@ class Explicit:
     columns: Matrix
 
     def apply(self, coordinates: Vector) -> Vector:
-        """The combination of the columns with these coordinates."""
-        return np.asarray(self.columns @ coordinates)
+        """The combination of the columns with these coordinates, or with each row of them."""
+        return np.asarray(np.matmul(self.columns, coordinates[..., None])[..., 0])
 
     def transposed(self, vector: Vector) -> Vector:
-        """The inner product of every column with a vector."""
-        return np.asarray(self.columns.T @ vector)
+        """The inner product of every column with a vector, or with each row of them."""
+        return np.asarray(np.matmul(self.columns.T, vector[..., None])[..., 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +119,11 @@ class Factorisation:
 
     def lift(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """V z for z of shape (rank,) or, row by row, (n, rank)."""
-        return _on_rows(self.right.apply, coordinates)
+        return _on_rows(self.right, self.right.apply, coordinates)
 
     def coordinates(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Vᵀ x for x of shape (d,) or, row by row, (n, d)."""
-        return _on_rows(self.right.transposed, x)
+        return _on_rows(self.right, self.right.transposed, x)
 
     def split(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Row-space coordinates z = Vᵀx and the rest x⊥ = x − V z, projected twice so that x⊥ is clean."""
@@ -133,9 +133,9 @@ class Factorisation:
         return z + correction, rest - self.lift(correction)
 
 
-def _on_rows(function: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _on_rows(factor: Orthonormal, function: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Row by row: a product with many columns at once would round each by how many there are."""
-    if rows.ndim == 1:
+    if rows.ndim == 1 or isinstance(factor, Explicit):
         return np.asarray(function(rows))
     return np.array([function(row) for row in rows])
 

@@ -13,8 +13,10 @@ from ...methods.registry import BY_CLASS
 from ...problems.reduction import Diagonal
 from ...schedules import Schedule, bind_steps
 from ..batch import Position, Records, Start, multiples, records, safe_norm, settled
+from ..kernels import diagonal
 
-WORTH_A_THREAD = 2**18  # lane updates: about a tenth of a millisecond
+WIDE_FROM, WIDE_UP_TO = 12, 64  # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
+WORTH_A_THREAD = 2**19  # coordinates updated in all lanes of a block: some milliseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,7 @@ class DiagonalBatch:
     uses_threads = True
 
     def __init__(self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1) -> None:
-        from ..kernels import diagonal as kernels
-
-        self._kernels = kernels
+        kernels = self._kernels = diagonal(wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO)
         self.method, self.problem = method, problem
         self._code = getattr(kernels, str(BY_CLASS[type(method)].kernel))
         self._momentum: float = method.momentum  # type: ignore[attr-defined]
@@ -96,9 +96,7 @@ class DiagonalBatch:
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        from ..kernels.diagonal import COMPILED
-
-        return COMPILED and method.sampling is None  # type: ignore[attr-defined]
+        return diagonal().COMPILED and method.sampling is None  # type: ignore[attr-defined]
 
     @property
     def limit(self) -> Array:
@@ -236,7 +234,7 @@ class DiagonalBatch:
         return records(self.problem, step, floor + 0.5 * loss, scale, length, np.empty(0), perp)
 
     def _perp(self, mantissa: Array, exponent: Array) -> Array:
-        return np.ldexp(mantissa, (self._kernels.PERP_BITS * exponent).astype(np.int64))
+        return np.asarray(np.ldexp(mantissa, (self._kernels.PERP_BITS * exponent).astype(np.int64)))
 
     # Runs as lanes: flat block × size × lane; missing lanes repeat the last run.
 

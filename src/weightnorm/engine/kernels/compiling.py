@@ -23,10 +23,15 @@ def enabled() -> bool:
     return not numba.config.DISABLE_JIT
 
 
-def compiled(**options: Any) -> Callable[[Any], Any]:
-    """A decorator: numba.njit without the lock, with NumPy's division by zero, and a cache that cannot fail."""
+def compiled(tag: str, **options: Any) -> Callable[[Any], Any]:
+    """A decorator: numba.njit without the lock, with NumPy's division by zero, and a cache that cannot fail.
+
+    The cache knows a function by its file, its name and its types. What else its code depends on, here the lanes, must be
+    in the `tag`, or a kernel would be found on disk that was compiled for others.
+    """
 
     def decorate(function: Any) -> Any:
+        function.__qualname__ += f"_{tag}"
         dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
         if enabled():
             dispatcher._cache = _cache(function)

@@ -1,4 +1,4 @@
-"""Gradient descent, WN and rPGD on diagonal least squares, eight runs at a time.
+"""Gradient descent, WN and rPGD on diagonal least squares, 4 or 32 runs at a time.
 
 One skeleton decides stopping and recording for all three; each method is an evaluation (loss and inner products at
 the iterate) and an update. They are the rules of `methods/`, in the coordinates of `problems/reduction.py`:
@@ -30,8 +30,11 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled, enabled
-from .lanes import WIDTH as WIDTH
-from .lanes import absolute, load, multiply_add, outside, pick, spread, square_root, store
+from .lanes import NARROW, WIDE
+
+_LANES = WIDE if __name__.endswith("wide") else NARROW  # `kernels/__init__.py` loads this file twice
+WIDTH, load, store, spread, pick = _LANES.width, _LANES.load, _LANES.store, _LANES.spread, _LANES.pick
+absolute, multiply_add, outside, square_root = _LANES.absolute, _LANES.multiply_add, _LANES.outside, _LANES.square_root
 
 # The fields of a lane: what changes, …
 SCALE, INVERSE_NORM, PERP, SCALE_BUFFER, PERP_BUFFER, LOSS = range(6)
@@ -51,7 +54,7 @@ LARGEST_SQUARE = 1e300  # a square norm beyond this has overflowed, or is about 
 SMALLEST_INVERSE = 1e-150
 
 
-@compiled()
+@compiled(_LANES.tag)
 def advance(
     method,
     curvatures,
@@ -163,8 +166,7 @@ def advance(
                 gamma = gamma * _power(one / inverse, powers[3], scratch)
             weight = load(fields, base + PERP_WEIGHT * WIDTH)
             if method == RPGD or heavy:
-                store(scratch, 0, inverse)
-                store(scratch, WIDTH, p)
+                inverse_before, p_before = inverse, p
                 if method == RPGD:
                     p = p * inverse
                 else:
@@ -183,6 +185,8 @@ def advance(
                 if outside(square, spread(0.0), spread(LARGEST_SQUARE)) & running:
                     store(fields, base + INVERSE_NORM * WIDTH, inverse)
                     store(fields, base + PERP * WIDTH, p)
+                    store(scratch, 0, inverse_before)
+                    store(scratch, WIDTH, p_before)
                     _keep_direction(offset, base, size, here, there, fields, scratch)
                     inverse = load(fields, base + INVERSE_NORM * WIDTH)
                     p = load(fields, base + PERP * WIDTH)
@@ -217,7 +221,7 @@ def advance(
     clock[0] = start + count
 
 
-@compiled()
+@compiled(_LANES.tag)
 def _store_state(fields, base, g, inverse, p, scale_buffer, perp_buffer, loss):
     store(fields, base + SCALE * WIDTH, g)
     store(fields, base + INVERSE_NORM * WIDTH, inverse)
@@ -227,7 +231,7 @@ def _store_state(fields, base, g, inverse, p, scale_buffer, perp_buffer, loss):
     store(fields, base + LOSS * WIDTH, loss)
 
 
-@compiled()
+@compiled(_LANES.tag, forceinline=True)
 def _evaluate_gd(curvatures, shift, first, size, here, there, offset, eta):
     """2·loss of x; writes x' to `there`."""
     loss = spread(0.0)
@@ -241,7 +245,7 @@ def _evaluate_gd(curvatures, shift, first, size, here, there, offset, eta):
     return loss, loss, loss
 
 
-@compiled()
+@compiled(_LANES.tag, forceinline=True)
 def _evaluate_gd_momentum(curvatures, shift, first, size, here, there, old, new, offset, eta, beta, nesterov):
     """2·loss of x; writes x' to `there` and the buffer to `new`."""
     loss = spread(0.0)
@@ -259,7 +263,7 @@ def _evaluate_gd_momentum(curvatures, shift, first, size, here, there, old, new,
     return loss, loss, loss
 
 
-@compiled()
+@compiled(_LANES.tag, forceinline=True)
 def _evaluate_rpgd(curvatures, shift, first, size, here, there, offset, g, inverse, pull):
     """2·loss, s and the row-space part of ‖v'‖²; writes v' to `there`."""
     loss = spread(0.0)
@@ -278,7 +282,7 @@ def _evaluate_rpgd(curvatures, shift, first, size, here, there, offset, g, inver
     return loss, s, square
 
 
-@compiled()
+@compiled(_LANES.tag, forceinline=True)
 def _evaluate_rpgd_momentum(curvatures, shift, first, size, here, there, old, new, offset, g, inverse, eta, beta, nesterov):
     """2·loss, s and the row-space part of ‖v'‖²; writes v' to `there` and the buffer to `new`."""
     loss = spread(0.0)
@@ -301,7 +305,7 @@ def _evaluate_rpgd_momentum(curvatures, shift, first, size, here, there, old, ne
     return loss, s, square
 
 
-@compiled()
+@compiled(_LANES.tag, forceinline=True)
 def _evaluate_wn(curvatures, shift, first, size, here, offset, g, inverse):
     """2·loss and s."""
     loss = spread(0.0)
@@ -317,7 +321,7 @@ def _evaluate_wn(curvatures, shift, first, size, here, offset, g, inverse):
     return loss, s, s
 
 
-@compiled()
+@compiled(_LANES.tag, forceinline=True)
 def _update_wn(curvatures, shift, first, size, here, offset, stretch, keep, push):
     """w' = keep·w − push·e in place; the row-space part of ‖w'‖²."""
     square = spread(0.0)
@@ -331,7 +335,7 @@ def _update_wn(curvatures, shift, first, size, here, offset, stretch, keep, push
     return square
 
 
-@compiled()
+@compiled(_LANES.tag, forceinline=True)
 def _update_wn_momentum(
     curvatures, shift, first, size, here, there, old, new, offset, push, drag, eta, beta, nesterov
 ):  # fmt: skip
@@ -353,7 +357,7 @@ def _update_wn_momentum(
     return square
 
 
-@compiled()
+@compiled(_LANES.tag)
 def _power(x, exponent, scratch):
     if exponent == -2.0:
         return spread(1.0) / (x * x)
@@ -367,7 +371,7 @@ def _power(x, exponent, scratch):
     return load(scratch, 0)
 
 
-@compiled()
+@compiled(_LANES.tag)
 def _write_record(record, row, fields, here, size):
     """The RECORDED fields of the first block, and the square norm of its coordinates."""
     for lane in range(WIDTH):
@@ -379,7 +383,7 @@ def _write_record(record, row, fields, here, size):
         record[row, len(RECORDED), lane] = square
 
 
-@compiled()
+@compiled(_LANES.tag)
 def _finish(fresh, offset, base, size, here, old, heavy, fields, final_vectors, final_buffers, final_fields):
     """Copy the finished lanes out."""
     for lane in range(WIDTH):
@@ -392,7 +396,7 @@ def _finish(fresh, offset, base, size, here, old, heavy, fields, final_vectors, 
                 final_fields[base + j * WIDTH + lane] = fields[base + j * WIDTH + lane]
 
 
-@compiled()
+@compiled(_LANES.tag)
 def _keep_direction(offset, base, size, here, there, fields, before):
     """The zero-norm policy: where the new vector is 0, stay at the old one, with its norm and its p, which are in `before`."""
     _mark_overflow(base, fields)
@@ -408,7 +412,7 @@ def _keep_direction(offset, base, size, here, there, fields, before):
                 fields[base + PERP * WIDTH + lane] = before[WIDTH + lane]
 
 
-@compiled()
+@compiled(_LANES.tag)
 def _mark_overflow(base, fields):
     """A norm that overflowed ends its run: NaN reaches the loss in the next evaluation."""
     for lane in range(WIDTH):
@@ -416,7 +420,7 @@ def _mark_overflow(base, fields):
             fields[base + INVERSE_NORM * WIDTH + lane] = np.nan
 
 
-@compiled()
+@compiled(_LANES.tag)
 def _rescale_perp(base, fields):
     """Move a unit of 2^500 between p and its exponent where p has left its range."""
     for lane in range(WIDTH):

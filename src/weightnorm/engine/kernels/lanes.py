@@ -1,174 +1,183 @@
-"""Eight float64 numbers as one value in compiled code: the lanes of eight runs that advance together.
+"""Several float64 numbers as one value in compiled code: the lanes of runs that advance together.
 
 numba has no vector type, and its loops over lanes keep every accumulator in memory. These few intrinsics hand LLVM
 explicit vectors, so a kernel reads like its formula, keeps its accumulators in registers, needs no fast-math flag
 (NaN stays NaN) and does the same arithmetic in every lane: a run's result cannot depend on its neighbours.
 
-numba's disk cache watches the file of the kernel only: after an edit here, run `make clean`.
+A lone run leaves lanes empty, so it should have few; where there are many runs, more lanes hide the time an operation
+waits for the one before.
+
+numba's disk cache watches the file of the kernel only, so a kernel's name there has the `tag` of its lanes: their width, and
+a sum of this file.
 """
 
 from __future__ import annotations
 
 import operator
+import zlib
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, overload, register_model
 
-WIDTH = 8
-
-_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
-_MASK = ir.IntType(WIDTH)
-
 
 class LanesType(types.Type):
-    """The numba type of a vector of WIDTH float64."""
+    """The numba type of a vector of float64."""
 
-    def __init__(self) -> None:
-        super().__init__(name=f"lanes{WIDTH}")
-
-
-lanes = LanesType()
+    def __init__(self, width: int) -> None:
+        super().__init__(name=f"lanes{width}")
+        self.width = width
 
 
 @register_model(LanesType)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, frontend: Any) -> None:
-        super().__init__(manager, frontend, _VECTOR)
+        super().__init__(manager, frontend, ir.VectorType(ir.DoubleType(), frontend.width))
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
+def _lanes(width: int) -> SimpleNamespace:
+    """The intrinsics for vectors of so many lanes."""
+    lanes = LanesType(width)
+    vector = ir.VectorType(ir.DoubleType(), width)
+    mask = ir.IntType(width)
 
+    def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+        data = context.make_array(array_type)(context, builder, array).data
+        return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
-@intrinsic
-def load(typing_context, array, index):
-    """The lanes at flat position `index` of a contiguous array."""
+    @intrinsic
+    def load(typing_context, array, index):
+        """The lanes at flat position `index` of a contiguous array."""
 
-    def generate(context, builder, signature, arguments):
-        value = builder.load(_pointer(context, builder, signature.args[0], *arguments))
-        value.align = 8
-        return value
+        def generate(context, builder, signature, arguments):
+            value = builder.load(_pointer(context, builder, signature.args[0], *arguments))
+            value.align = 8
+            return value
 
-    return lanes(array, types.intp), generate
+        return lanes(array, types.intp), generate
 
+    @intrinsic
+    def store(typing_context, array, index, value):
+        """Write the lanes at flat position `index` of a contiguous array."""
 
-@intrinsic
-def store(typing_context, array, index, value):
-    """Write the lanes at flat position `index` of a contiguous array."""
+        def generate(context, builder, signature, arguments):
+            pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+            builder.store(arguments[2], pointer).align = 8
+            return context.get_dummy_value()
 
-    def generate(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
-        builder.store(arguments[2], pointer).align = 8
-        return context.get_dummy_value()
+        return types.void(array, types.intp, lanes), generate
 
-    return types.void(array, types.intp, lanes), generate
+    @intrinsic
+    def spread(typing_context, number):
+        """The same number in every lane."""
 
+        def generate(context, builder, signature, arguments):
+            undefined = ir.Constant(vector, ir.Undefined)
+            first = builder.insert_element(undefined, arguments[0], ir.Constant(ir.IntType(32), 0))
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+            return builder.shuffle_vector(first, undefined, zeros)
 
-@intrinsic
-def spread(typing_context, number):
-    """The same number in every lane."""
+        return lanes(types.float64), generate
 
-    def generate(context, builder, signature, arguments):
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
-        first = builder.insert_element(undefined, arguments[0], ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+    @intrinsic
+    def broadcast(typing_context, array, index):
+        """The number at flat position `index` of a contiguous array, in every lane."""
+        return lanes(array, types.intp), _broadcast
+
+    @intrinsic
+    def pick(typing_context, array, index):
+        """Entry `index` of what the lanes share (a vector), or row `index` of what each has its own of (rows of lanes)."""
+
+        def generate(context, builder, signature, arguments):
+            if signature.args[0].ndim == 1:
+                return _broadcast(context, builder, signature, arguments)
+            first = builder.mul(arguments[1], ir.Constant(arguments[1].type, width))
+            value = builder.load(_pointer(context, builder, signature.args[0], arguments[0], first))
+            value.align = 8
+            return value
+
+        return lanes(array, types.intp), generate
+
+    def _broadcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number = builder.load(builder.gep(data, [arguments[1]]))
+        undefined = ir.Constant(vector, ir.Undefined)
+        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
         return builder.shuffle_vector(first, undefined, zeros)
 
-    return lanes(types.float64), generate
+    @intrinsic
+    def lane_sum(typing_context, value):
+        """The sum over the lanes, in pairs: always in the same order."""
 
+        def generate(context, builder, signature, arguments):
+            (value,) = arguments
+            half = width
+            while half > 1:
+                half //= 2
+                low, high = (ir.Constant(ir.VectorType(ir.IntType(32), half), list(range(k, k + half))) for k in (0, half))
+                value = builder.fadd(builder.shuffle_vector(value, value, low), builder.shuffle_vector(value, value, high))
+            return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
 
-@intrinsic
-def broadcast(typing_context, array, index):
-    """The number at flat position `index` of a contiguous array, in every lane."""
-    return lanes(array, types.intp), _broadcast
+        return types.float64(lanes), generate
 
+    @intrinsic
+    def outside(typing_context, value, low, high):
+        """A bit for each lane: 1 unless low < value <= high (so 1 for NaN)."""
 
-@intrinsic
-def pick(typing_context, array, index):
-    """Entry `index` of what the lanes share (a vector), or row `index` of what each has its own of (rows of lanes)."""
+        def generate(context, builder, signature, arguments):
+            value, low, high = arguments
+            below = builder.fcmp_unordered("<=", value, low)
+            above = builder.fcmp_unordered(">", value, high)
+            bits = builder.bitcast(builder.or_(below, above), mask)
+            return builder.zext(bits, ir.IntType(64))
 
-    def generate(context, builder, signature, arguments):
-        if signature.args[0].ndim == 1:
-            return _broadcast(context, builder, signature, arguments)
-        first = builder.mul(arguments[1], ir.Constant(arguments[1].type, WIDTH))
-        value = builder.load(_pointer(context, builder, signature.args[0], arguments[0], first))
-        value.align = 8
-        return value
+        return types.int64(lanes, lanes, lanes), generate
 
-    return lanes(array, types.intp), generate
+    def _llvm(name: str, count: int) -> Callable[..., Any]:
+        def call(builder: Any, arguments: Any) -> Any:
+            function_type = ir.FunctionType(vector, [vector] * count)
+            function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.v{width}f64")
+            return builder.call(function, arguments)
 
+        return call
 
-def _broadcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    number = builder.load(builder.gep(data, [arguments[1]]))
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
-    return builder.shuffle_vector(first, undefined, zeros)
+    @intrinsic
+    def multiply_add(typing_context, a, b, c):
+        """a·b + c, fused where the machine can."""
+        call = _llvm("fmuladd", 3)
+        return lanes(lanes, lanes, lanes), lambda context, builder, signature, arguments: call(builder, arguments)
 
+    @intrinsic
+    def square_root(typing_context, a):
+        """√a."""
+        call = _llvm("sqrt", 1)
+        return lanes(lanes), lambda context, builder, signature, arguments: call(builder, arguments)
 
-@intrinsic
-def lane_sum(typing_context, value):
-    """The sum over the lanes, in pairs: always in the same order."""
+    @intrinsic
+    def absolute(typing_context, a):
+        """|a|."""
+        call = _llvm("fabs", 1)
+        return lanes(lanes), lambda context, builder, signature, arguments: call(builder, arguments)
 
-    def generate(context, builder, signature, arguments):
-        (value,) = arguments
-        width = WIDTH
-        while width > 1:
-            width //= 2
-            low, high = (ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(k, k + width))) for k in (0, width))
-            value = builder.fadd(builder.shuffle_vector(value, value, low), builder.shuffle_vector(value, value, high))
-        return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
-
-    return types.float64(lanes), generate
-
-
-@intrinsic
-def outside(typing_context, value, low, high):
-    """A bit for each lane: 1 unless low < value <= high (so 1 for NaN)."""
-
-    def generate(context, builder, signature, arguments):
-        value, low, high = arguments
-        below = builder.fcmp_unordered("<=", value, low)
-        above = builder.fcmp_unordered(">", value, high)
-        bits = builder.bitcast(builder.or_(below, above), _MASK)
-        return builder.zext(bits, ir.IntType(64))
-
-    return types.int64(lanes, lanes, lanes), generate
-
-
-def _llvm(name: str, count: int) -> Callable[..., Any]:
-    def call(builder: Any, arguments: Any) -> Any:
-        function_type = ir.FunctionType(_VECTOR, [_VECTOR] * count)
-        function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.v{WIDTH}f64")
-        return builder.call(function, arguments)
-
-    return call
-
-
-@intrinsic
-def multiply_add(typing_context, a, b, c):
-    """a·b + c, fused where the machine can."""
-    call = _llvm("fmuladd", 3)
-    return lanes(lanes, lanes, lanes), lambda context, builder, signature, arguments: call(builder, arguments)
-
-
-@intrinsic
-def square_root(typing_context, a):
-    """√a."""
-    call = _llvm("sqrt", 1)
-    return lanes(lanes), lambda context, builder, signature, arguments: call(builder, arguments)
-
-
-@intrinsic
-def absolute(typing_context, a):
-    """|a|."""
-    call = _llvm("fabs", 1)
-    return lanes(lanes), lambda context, builder, signature, arguments: call(builder, arguments)
+    return SimpleNamespace(
+        tag=f"{width}_{zlib.crc32(Path(__file__).read_bytes()):08x}",
+        width=width,
+        load=load,
+        store=store,
+        spread=spread,
+        broadcast=broadcast,
+        pick=pick,
+        lane_sum=lane_sum,
+        outside=outside,
+        multiply_add=multiply_add,
+        square_root=square_root,
+        absolute=absolute,
+    )
 
 
 def _add_operator(symbol: Any, instruction: str) -> None:
@@ -177,11 +186,11 @@ def _add_operator(symbol: Any, instruction: str) -> None:
         def generate(context, builder, signature, arguments):
             return getattr(builder, instruction)(*arguments)
 
-        return lanes(lanes, lanes), generate
+        return a(a, b), generate
 
     @overload(symbol)
     def overloaded(a, b):
-        if isinstance(a, LanesType) and isinstance(b, LanesType):
+        if isinstance(a, LanesType) and a == b:
             return lambda a, b: apply(a, b)
         return None
 
@@ -190,3 +199,5 @@ _add_operator(operator.add, "fadd")
 _add_operator(operator.sub, "fsub")
 _add_operator(operator.mul, "fmul")
 _add_operator(operator.truediv, "fdiv")
+
+NARROW, MIDDLE, WIDE = _lanes(4), _lanes(8), _lanes(32)

@@ -14,8 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled, enabled
-from .lanes import WIDTH as WIDTH
-from .lanes import broadcast, lane_sum, load, multiply_add, spread, store
+from .lanes import MIDDLE
+
+WIDTH, broadcast, lane_sum = MIDDLE.width, MIDDLE.broadcast, MIDDLE.lane_sum
+load, multiply_add, spread, store = MIDDLE.load, MIDDLE.multiply_add, MIDDLE.spread, MIDDLE.store
 
 CHUNK = 32  # packed entries of X that are multiplied with all sensors in one go: the sensors' part stays in cache
 ROWS = 4  # rows of a tile
@@ -24,7 +26,7 @@ GROUP = 4 * WIDTH  # sensors that a lone run measures together
 GRADIENT_DESCENT, WEIGHT_NORM, RPGD = range(3)
 COMPILED = enabled()
 
-_jit = compiled(boundscheck=False)
+_jit = compiled(MIDDLE.tag, boundscheck=False)
 
 
 @_jit
