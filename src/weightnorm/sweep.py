@@ -257,11 +257,13 @@ def _tell(progress: Progress | None, done: int, total: int) -> None:
 
 
 def _write(out: dict[str, NDArray[Any]], where: tuple[Indices, ...], batch: Batch, status: NDArray[np.int8]) -> None:
+    place = np.ravel_multi_index(where, out["status"].shape)
     position = batch.position()
     with np.errstate(invalid="ignore", over="ignore"):
-        for name, values in batch.problem.summary(position.unit, position.scale, position.perp).items():
-            out[name][where] = values
-    out["loss"][where], out["num_steps"][where], out["status"][where] = batch.loss, batch.ended_at, status
+        found = batch.problem.summary(position.unit, position.scale, position.perp)
+    found |= {"loss": batch.loss, "num_steps": batch.ended_at, "status": status}
+    for name, values in found.items():
+        out[name].reshape(-1)[place] = values
 
 
 def _dataset(
