@@ -145,8 +145,9 @@ class Result:
     def __repr__(self) -> str:
         text = f"loss={self.loss:.6g}, norm={self.norm:.6g}, "
         text += f"scale={self.scale:.6g}" if np.ndim(self.scale) == 0 else f"{np.size(self.scale)} scales"
-        if self._perp_norm is not None and self._distance is not None:
-            text += f", perp_norm={self.perp_norm:.6g}, distance={self.distance:.6g}"
+        for name, value in (("perp_norm", self._perp_norm), ("distance", self._distance)):
+            if value is not None and not np.isnan(value):
+                text += f", {name}={value:.6g}"
         return f"Result({self.status.value} after {self.num_steps} steps: {text})"
 
 

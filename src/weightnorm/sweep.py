@@ -125,8 +125,8 @@ def compute_grid(
         batch = piece.start(lanes, g, tolerance, reduced, workers)
 
         def cancelled() -> bool:
-            if piece.alone:
-                _tell(progress, done + int((~batch.alive).sum()), total)
+            if piece.alone and (ended := int((~batch.alive).sum())):
+                _tell(progress, done + ended, total)
             return cancel.is_set()
 
         policy = Policy(tolerance, max_steps, judge_for(lanes[piece.runs[0, 0]].method), cancelled=cancelled)

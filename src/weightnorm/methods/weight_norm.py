@@ -18,9 +18,10 @@ class WeightNorm(Training):
     """Weight normalization (Salimans & Kingma): w is never normalised.
 
     With ŵ = w/‖w‖ and G = ∇f(g ŵ): g ← g − γ⟨ŵ, G⟩, w ← w − (η g/‖w‖)(G − ⟨ŵ, G⟩ŵ).
-    The gradient of w is orthogonal to w, so without momentum ‖w‖ only grows. With momentum the step is not, and ‖w‖ can
-    shrink. Zero-norm policy: where the step would lead to w = 0 exactly, w stays where it is for that step, while the buffer
-    goes on; a zero start direction is refused.
+    The gradient of w is orthogonal to w, so ‖w‖ only grows. That holds with heavy-ball momentum too, whatever the steps,
+    and with Nesterov's while the step of w does not grow: −⟨w, v⟩ is then a sum of terms that are not negative. With
+    Nesterov's momentum and a growing step ‖w‖ can shrink. Zero-norm policy: where a step would lead to w = 0 exactly, w stays
+    where it is for that step, while the buffers go on; a zero start direction is refused.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ class Problem(ABC):
         return f"{type(self).__name__} {self.dimension}", np.asarray(loss), np.asarray(gradient)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Reduction:
     """Coordinates for runs, an isometric image of the problem's own; here these themselves.
 

@@ -111,7 +111,7 @@ class LinearModel(Problem):
         return np.full(self.shape[1], np.nan) if ran_out else np.asarray(answer[0])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class FullCoordinates(Reduction):
     """The features themselves."""
 

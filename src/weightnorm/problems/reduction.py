@@ -143,7 +143,7 @@ class _Group:
     along: Vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RowSpace(Reduction):
     """The reduced coordinates of a problem that depends on A x alone; `problem.reduce()` makes it.
 

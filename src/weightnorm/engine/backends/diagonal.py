@@ -158,7 +158,10 @@ class DiagonalBatch:
         blocks = np.flatnonzero(self._alive)
         parts = min(len(self._clocks), 1 + blocks.size * count * self.problem.dimension // WORTH_A_THREAD, max(1, blocks.size))
         work = [(blocks[i::parts], self._clocks[i : i + 1]) for i in range(parts)]
-        share(lambda part: self._call(*part, values, every, record), work)
+        if parts == 1:
+            self._call(*work[0], values, every, record)
+        else:
+            share(lambda part: self._call(*part, values, every, record), work)
         self._clocks[parts:] = self._clocks[0]
         return self._records(rows[rows <= self.ended_at[0]], record[..., 0]) if every else None
 
