@@ -16,6 +16,10 @@ import pytest
 
 import weightnorm as wn
 from weightnorm._pool import share
+from weightnorm.engine.backends import diagonal
+from weightnorm.engine.batch import Start
+from weightnorm.engine.loop import Policy, Standstill, loop
+from weightnorm.engine.start import start
 from weightnorm.methods.contract import State
 from weightnorm.methods.registry import REGISTRY, Row
 from weightnorm.sweep import compute_grid
@@ -168,22 +172,48 @@ def test_every_row_has_a_kernel_that_is_its_rule():
         assert set(row.parameters) <= set(row.method.__dataclass_fields__)
 
 
-@pytest.mark.parametrize("name", ["gd", "wn", "rpgd", "gd with momentum", "wn with momentum", "rpgd with momentum"])
-def test_a_run_has_the_same_bits_in_any_company(name):
-    """Alone in narrow lanes, with 39 others in wide ones, on one thread or two, and beside runs on other problems."""
+COMPILED = ["gd", "wn", "rpgd", "gd with momentum", "wn with momentum", "rpgd with momentum"]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_run_has_the_same_bits_in_any_company(name, monkeypatch):
+    """Alone or with 39 others, in narrow lanes or wide ones, on one thread or two: the same arithmetic."""
+    method, problem = METHODS[name], wn.datasets.make_regression(5, 14, condition_number=2.0, seed=0)
+    space = problem.reduce()
+    units = space.enter(np.array([wn.datasets.random_direction(14, s) for s in range(40)]))
+    scale, kinds = np.linspace(0.3, 2.0, 40), {}
+    for which, wide_from, threads in (
+        (slice(None), 12, 1),
+        (slice(None), 10**9, 1),
+        (slice(None), 12, 2),
+        (slice(7, 8), 12, 1),
+    ):
+        monkeypatch.setattr(diagonal, "WIDE_FROM", wide_from)
+        monkeypatch.setattr(diagonal, "WORTH_A_THREAD", 1)
+        batch = start(method, space.problem, Start(scale[which], units[which]), 1e-3, threads=threads)
+        loop(batch, Policy(1e-3, 700, Standstill()))
+        raw = batch.raw()
+        kinds[which.start, wide_from, threads] = [batch.loss, batch.ended_at, raw.vectors, raw.buffers, raw.fields]
+    wide, *others, alone = kinds.values()
+    assert len(set(wide[1].tolist())) > 1  # they end at different steps
+    for other in others:
+        for a, b in zip(wide, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+    for a, b in zip(wide, alone, strict=True):
+        np.testing.assert_array_equal(a[7:8], b)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_runs_on_different_problems_share_a_batch(name):
     method = METHODS[name]
-    problems = [wn.datasets.make_regression(5, 14, condition_number=k, seed=s) for k in (1.0, 2.0) for s in range(10)]
-    starts = np.array([wn.datasets.random_direction(14, s) for s in range(20)])
-    scales = [0.5, 1.5]
+    problems = [wn.datasets.make_regression(m, 14, condition_number=k, seed=m) for k in (1.0, 2.0) for m in (2, 5, 7)]
+    starts, scales = np.array([wn.datasets.random_direction(14, s) for s in range(6)]), [0.5, 1.5]
     together, _ = compute_grid(problems, {"m": method}, scales, starts, 1e-6, 3_000)
-    for i in (0, 7, 13, 19):
-        for threads in (1, 2):
-            alone, _ = compute_grid(problems[i], {"m": method}, scales, starts, 1e-6, 3_000, threads=threads)
-            for variable in ("norm", "loss", "num_steps", "status", "perp_norm", "final_scale"):
-                np.testing.assert_array_equal(alone[variable][0, i], together[variable][0, i])
-            np.testing.assert_allclose(alone["distance"][0, i], together["distance"][0, i], rtol=1e-13)  # a sum with zeros more
-        run = wn.run(method, problems[i], 1.5, starts[i], tolerance=1e-6, max_steps=3_000)
-        assert (run.num_steps, run.loss) == (together["num_steps"][0, i, 1], together["loss"][0, i, 1])
+    for i, problem in enumerate(problems):
+        alone, _ = compute_grid(problem, {"m": method}, scales, starts, 1e-6, 3_000)
+        np.testing.assert_array_equal(alone["num_steps"][0, i], together["num_steps"][0, i])
+        for variable in ("norm", "loss", "perp_norm", "distance", "final_scale"):
+            np.testing.assert_allclose(alone[variable][0, i], together[variable][0, i], rtol=1e-12)
 
 
 def test_problems_with_curvatures_of_their_own_share_a_batch():
