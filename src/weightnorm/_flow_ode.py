@@ -1,6 +1,6 @@
 """The WN flow as an ordinary differential equation.
 
-In reduced coordinates (`rowspace.py`) with unit w = (z, p), e the gradient at g z (λ(g z − ξ) for least squares) and
+In reduced coordinates (`problems/reduction.py`) with unit w = (z, p), e the gradient at g z (λ(g z − ξ) for least squares) and
 s = z·e, the WN flow is
 
     ġ = −c s,   ż = −g (e − s z),   d(log p)/dt = g s.
