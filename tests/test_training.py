@@ -15,6 +15,8 @@ from training_twin import train
 
 import weightnorm as wn
 from weightnorm import schedules
+from weightnorm.engine.batch import Start
+from weightnorm.engine.start import start
 from weightnorm.methods.contract import Evaluation
 
 STEPS, ETA, GAMMA = 1_000, 0.02, 0.01
@@ -366,3 +368,28 @@ def test_a_random_run_is_not_called_stationary():
     result = wn.run(method, problem, 1.0, np.ones(4), tolerance=1e-9, max_steps=20_000)
     assert result.status == "max_steps"
     assert "cannot go below" in result.message
+
+
+@pytest.mark.parametrize("kind", METHODS)
+@pytest.mark.parametrize("options", RANDOM.values(), ids=RANDOM)
+@pytest.mark.parametrize("schedule", [0.03, schedules.curvature(0.05), schedules.scaled(0.01, 1, 1)])
+def test_the_kernel_with_random_steps_is_the_rule(problem, kind, options, schedule):
+    """On the same coordinates, with powers and curvature in the steps, where runs end at different steps."""
+    if kind == "gd" and getattr(schedule, "norm_power", 0):
+        schedule = 0.03
+    method = method_of(kind, options, schedule, schedules.scaled(0.02, 0.5, 0.5))
+    space = problem.reduce(samples=True)
+    units = space.enter(np.array([wn.datasets.random_direction(20, s) for s in range(6)]))
+    begun = Start(np.linspace(0.3, 2.0, 6), units, perp_units=space.perp_units(units, True))
+    batches = [start(method, space.problem, begun, 0.5, compiled=c) for c in (True, False)]
+    assert [type(batch).__name__ for batch in batches] == ["SampledBatch", "RulesBatch"]
+    for batch in batches:
+        batch.advance(70)
+        batch.advance(55)
+    a, b = (batch.position() for batch in batches)
+    np.testing.assert_allclose(a.unit, b.unit, atol=1e-12)
+    np.testing.assert_allclose(a.scale, b.scale, rtol=1e-12)
+    np.testing.assert_allclose(a.direction_norm, b.direction_norm, rtol=1e-12)
+    np.testing.assert_allclose(batches[0].loss, batches[1].loss, rtol=1e-11)
+    np.testing.assert_array_equal(batches[0].ended_at, batches[1].ended_at)
+    np.testing.assert_array_equal(batches[0].alive, batches[1].alive)

@@ -84,6 +84,21 @@ def show_sensing(console: Console, case: dict[str, Any]) -> None:
     )
 
 
+def show_training(console: Console, costs: dict[str, Any]) -> None:
+    """Momentum, mini-batches, many problems."""
+    console.print("[bold]A run with momentum over a plain one[/bold]")
+    for name, ratios_of in costs["momentum_over_plain"].items():
+        console.print(f"  {name}: " + ", ".join(f"{kind} {ratio:.2f} ×" for kind, ratio in ratios_of.items()))
+    console.print("[bold]Mini-batches, over a plain NumPy loop[/bold]")
+    for name, ratio in costs["batches"].items():
+        console.print(f"  {name.replace('_', ' ')}: {ratio:.3f} ×")
+    many = costs["many_problems"]
+    console.print(
+        "[bold]Figure 4: 100 problems, a run of each method on each[/bold]\n"
+        f"  one sweep per problem {many['seconds_apart']:.3f} s, together {many['seconds_together']:.3f} s: {many['ratio']:.1f} ×"
+    )
+
+
 def show_fits(console: Console, fits: list[dict[str, Any]]) -> None:
     """Fits to the limit against lstsq."""
     for case in fits:

@@ -25,7 +25,7 @@ def bench(
 
     Example: `weightnorm bench --quick`
     """
-    from ..bench import cases, report
+    from ..bench import cases, report, training
     from ..bench.fit import fit_cases
     from ..bench.sensing import sensing_case
     from ..bench.timing import machine
@@ -52,6 +52,7 @@ def bench(
                 sensing_case(log, size=100, measurements=1_000, runs=16, steps=100, repeats=3),
             ]
         )
+        costs = None if quick else training.costs(log, repeats)
         fits = [] if quick else fit_cases(log, 2 * repeats + 1)
         large = None if quick else cases.large_problem(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
@@ -59,6 +60,7 @@ def bench(
     results["sizes"] = report.as_json(sizes)
     results["theory"] = predictions
     results["sensing"] = sensing
+    results["training"] = costs
     results["fit"] = fits
     results["large"] = large
     written = save("--out", out, json.dumps(finite(results), indent=2) + "\n", notes)
@@ -82,6 +84,8 @@ def _show(console: Console, results: dict[str, Any], norms: Any, sweeps: list[An
     report.show_theory(console, results["theory"])
     for case in results["sensing"]:
         report.show_sensing(console, case)
+    if results["training"] is not None:
+        report.show_training(console, results["training"])
     report.show_fits(console, results["fit"])
     if results["large"] is not None:
         report.show_large(console, results["large"])

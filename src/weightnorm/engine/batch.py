@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.contract import Method, block_norm, expand
+from ..methods.contract import Method, State, block_norm, expand
 from ..schedules import Schedule
 
 Array = NDArray[np.float64]
+RECORDS_AT_ONCE = 256  # whole positions kept before they become a few numbers each
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,3 +162,35 @@ def join(pieces: Sequence[Records]) -> Records | None:
 def take(records: Records, which: slice | NDArray[np.bool_]) -> Records:
     """Some of the records."""
     return Records(*(getattr(records, field.name)[which] for field in fields(Records)))
+
+
+def position_of(state: State, has_scale: bool, problem: Any, perp_units: Array | None) -> Position:
+    """Where the runs of a state stand."""
+    norm = safe_norm(state.vector, state.scale)
+    wide = expand(norm, state.vector)
+    with np.errstate(invalid="ignore"):
+        unit = np.where(wide > 0, state.vector / np.where(wide > 0, wide, 1.0), 0.0)
+    perp = np.full(len(norm), np.nan) if perp_units is None else np.einsum("ij,ij->i", unit, perp_units)
+    if not has_scale:
+        return Position(unit, problem.scale_of(norm), np.ones_like(norm), perp)
+    return Position(unit, state.scale, norm, perp)
+
+
+def record_by_pieces(batch: Any, advance: Callable[[int], object], count: int, every: int) -> Records | None:
+    """Advance from one record to the next, for a kernel that does not record; the whole positions become a few numbers."""
+    rows: list[tuple[Array, Position]] = []
+    steps: list[int] = []
+    pieces: list[Records] = []
+    end = batch.clock + count
+    advance(0)
+    while True:
+        if batch.clock % every == 0:
+            steps.append(batch.clock)
+            rows.append((batch.loss[:1].copy(), batch.position(first_only=True)))
+        last = batch.clock >= end or not batch.alive[0]
+        if rows and (last or len(rows) == RECORDS_AT_ONCE):
+            pieces.append(gather(batch.problem, np.array(steps, dtype=np.int64), rows))
+            rows, steps = [], []
+        if last:
+            return join(pieces)
+        advance(min(every - batch.clock % every, end - batch.clock))

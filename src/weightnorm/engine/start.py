@@ -21,11 +21,12 @@ from ..methods.registry import BY_CLASS
 from ..schedules import bind_steps, require_curvature
 from .backends.diagonal import DiagonalBatch
 from .backends.rules import RulesBatch
+from .backends.sampled import SampledBatch
 from .backends.sensing import SensingBatch
 from .batch import Batch, Start
 
 GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
-BACKENDS: dict[str, Any] = {"rules": RulesBatch, "diagonal": DiagonalBatch, "sensing": SensingBatch}
+BACKENDS: dict[str, Any] = {"rules": RulesBatch, "diagonal": DiagonalBatch, "sampled": SampledBatch, "sensing": SensingBatch}
 
 
 def check_method(method: Any, problem: Any) -> None:

@@ -50,7 +50,7 @@ class Problem(ABC):
     reference: Any = None  # the solution distances are measured from, in these coordinates; None where there is none
     has_columns: ClassVar[bool] = False  # whether weights are a factor whose columns may have a scale each
     has_label_noise: bool = False  # whether y are numbers that noise may be added to
-    backend: ClassVar[str] = "rules"  # which kernels know this problem, see engine/start.py
+    backend: str = "rules"  # which kernels know this problem, see engine/start.py
     variables: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "norm": "‖x‖ at the end",

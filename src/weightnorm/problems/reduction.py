@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .._validate import Matrix, Vector
 from .contract import Frame, Problem, Reduction
 from .factorisation import EPS, Explicit, Factorisation
-from .losses import Loss, total
+from .losses import Loss, Squared, total
 from .samples import Sample
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Diagonal(Problem):
         The loss that no x can go below, and that of x = 0.
     """
 
-    backend: ClassVar[str] = "diagonal"
+    backend = "diagonal"
 
     def __init__(self, curvatures: Array, target: Array, floor: Any, zero_loss: Any) -> None:
         self.curvatures, self.target, self.floor, self.zero_loss = curvatures, target, floor, zero_loss
@@ -112,6 +112,7 @@ class ReducedModel(Problem):
         self.curvature, self.floor, self.zero_loss = problem.curvature, problem.floor, problem.zero_loss
         self.num_samples, self.has_label_noise = problem.num_samples, problem.has_label_noise
         self.dimension = int(matrix.shape[1]) + 1
+        self.backend = "sampled" if isinstance(loss, Squared) else "rules"
 
     def slope(self, x: Vector) -> Vector:
         """The gradient (rank,) at row-space coordinates x."""

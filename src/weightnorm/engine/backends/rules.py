@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...methods.contract import Array, Evaluation, Method, State, block_norm, expand
+from ...methods.contract import Array, Evaluation, Method, State, block_norm
 from ...schedules import Schedule, StepSize, bind_steps
-from ..batch import Position, Records, Start, gather, multiples, safe_norm, settled
+from ..batch import Position, Records, Start, gather, multiples, position_of, settled
 
 
 class RulesBatch:
@@ -109,16 +109,7 @@ class RulesBatch:
 
     def position(self) -> Position:
         """Where each run stands, or ended."""
-        state = self.state()
-        norm = safe_norm(state.vector, state.scale)
-        wide = expand(norm, state.vector)
-        with np.errstate(invalid="ignore"):
-            unit = np.where(wide > 0, state.vector / np.where(wide > 0, wide, 1.0), 0.0)
-        units = self._perp_units
-        perp = np.full(self.loss.shape, np.nan) if units is None else np.einsum("ij,ij->i", unit, units)
-        if not self.method.has_scale:
-            return Position(unit, self.problem.scale_of(norm), np.ones_like(norm), perp)
-        return Position(unit, state.scale, norm, perp)
+        return position_of(self.state(), self.method.has_scale, self.problem, self._perp_units)
 
     def settled_since(self, step: int) -> NDArray[np.bool_]:
         """Whether the runs have had constant steps since that step, for good."""

@@ -12,9 +12,7 @@ from ...methods.contract import Array, Method, State
 from ...methods.registry import BY_CLASS
 from ...problems import MatrixSensing
 from ...schedules import Schedule, bind_steps
-from ..batch import Position, Records, Start, gather, join, settled
-
-RECORDS_AT_ONCE = 256  # whole factors kept before they become a few numbers each
+from ..batch import Position, Records, Start, record_by_pieces, settled
 
 
 class SensingBatch:
@@ -100,25 +98,10 @@ class SensingBatch:
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
-        if not every:
-            self._advance(count)
-            return None
-        rows: list[tuple[Array, Position]] = []
-        steps: list[int] = []
-        pieces: list[Records] = []
-        end = self.clock + count
-        self._advance(0)
-        while True:
-            if self.clock % every == 0:
-                steps.append(self.clock)
-                rows.append((self.loss[:1].copy(), self.position(first_only=True)))
-            last = self.clock >= end or not self.alive[0]
-            if rows and (last or len(rows) == RECORDS_AT_ONCE):
-                pieces.append(gather(self.problem, np.array(steps, dtype=np.int64), rows))
-                rows, steps = [], []
-            if last:
-                return join(pieces)
-            self._advance(min(every - self.clock % every, end - self.clock))
+        if every:
+            return record_by_pieces(self, self._advance, count, every)
+        self._advance(count)
+        return None
 
     def _advance(self, count: int) -> None:
         going = np.flatnonzero(self.alive)
