@@ -95,7 +95,8 @@ def show_training(console: Console, costs: dict[str, Any]) -> None:
     many = costs["many_problems"]
     console.print(
         "[bold]Figure 4: 100 problems, a run of each method on each[/bold]\n"
-        f"  one sweep per problem {many['seconds_apart']:.3f} s, together {many['seconds_together']:.3f} s: {many['ratio']:.1f} ×"
+        f"  one sweep per problem {many['seconds_apart']:.3f} s, together {many['seconds_together']:.3f} s: "
+        f"{many['ratio']:.1f} ×"
     )
 
 
