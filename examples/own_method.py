@@ -8,14 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 import weightnorm as wn
-from weightnorm.methods.contract import State
-
-
-@dataclass(frozen=True)
-class Adapted(State):
-    """The state of rPGD and, per run, the sum of the squared gradients of w so far."""
-
-    seen: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -25,18 +17,17 @@ class AdaptiveRPGD(wn.RPGD):
     rotation_equivariant = True
 
     def init(self, scale, direction):
-        """The state of a batch of starts."""
-        return Adapted(direction.copy(), scale.copy(), seen=np.zeros(len(direction)))
+        """The state of a batch of starts, and per run the sum of the squared gradients of w so far."""
+        return super().init(scale, direction).also(seen=np.zeros(len(direction)))
 
     def update(self, state, evaluation, vector_step, scale_step):
         """One step of all runs."""
-        seen = state.seen + (evaluation.vector_gradient**2).sum(axis=1)
-        moved = super().update(state, evaluation, vector_step / np.sqrt(seen), scale_step)
-        return Adapted(moved.vector, moved.scale, seen)
+        seen = state["seen"] + (evaluation.vector_gradient**2).sum(axis=1)
+        return super().update(state, evaluation, vector_step / np.sqrt(seen), scale_step).also(seen=seen)
 
 
 problem = wn.datasets.make_regression(num_features=10_000, condition_number=3.0, seed=0)
 w0 = wn.datasets.random_direction(10_000, seed=0)
-methods = {"plain": wn.RPGD(0.1, 0.1), "adaptive": AdaptiveRPGD(0.1, 0.1)}
+methods = {"plain": wn.RPGD(0.1, 0.1), "adaptive": AdaptiveRPGD(0.1, 0.1, momentum=0.5)}
 print(wn.run(methods["adaptive"], problem, scale=2.0, direction=w0))
 print(wn.sweep(problem, methods, scales=[0.5, 1.0, 2.0], directions=w0).distance.to_series())

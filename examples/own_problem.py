@@ -16,6 +16,8 @@ from weightnorm.problems import Frame, Reduction
 class PhaseRetrieval(wn.Problem):
     """(1/4m) Σ ((aᵢ·x)² − yᵢ)² for A of shape (m, d)."""
 
+    has_label_noise = True
+
     def __init__(self, A, y):
         self.A, self.y = A, y
         self.num_samples, self.dimension = A.shape
@@ -25,6 +27,13 @@ class PhaseRetrieval(wn.Problem):
         z = x @ self.A.T
         error = z**2 - self.y
         return (error**2).mean(axis=1) / 4, (error * z) @ self.A / self.num_samples
+
+    def sample(self, rows, noise):
+        """What a random step sees: some rows, with noise on y; the mean over them is m/b times their share."""
+        y = self.y if noise is None else self.y + noise
+        return (
+            self if rows is None and noise is None else PhaseRetrieval(*(a if rows is None else a[rows] for a in (self.A, y)))
+        )
 
     def reduction(self, samples):
         """The same problem in rank + 1 coordinates."""
@@ -47,7 +56,7 @@ class RowSpace(Reduction):
     def start(self, unit):
         """The coordinates of one start, and the axis that leads back from the last of them."""
         rest = unit - self.Q @ (self.Q.T @ unit)
-        return self.enter(unit[None])[0], Frame(self, (rest / np.linalg.norm(rest),))
+        return self.enter(unit[None])[0], Frame(self, (rest / max(np.linalg.norm(rest), 1e-300),))
 
     def lift(self, coordinates, axes):
         """Coordinates -> a vector of d entries."""
@@ -62,7 +71,7 @@ rng = np.random.default_rng(0)
 A = rng.standard_normal((40, 2_000)) / np.sqrt(2_000)
 problem = PhaseRetrieval(A, (A @ rng.standard_normal(2_000)) ** 2)
 w0 = rng.standard_normal(2_000)
-for method in (wn.GradientDescent(2.0), wn.WeightNorm(1e-3, 1.0, momentum=0.5), wn.RPGD(1e-3, 1.0)):
+for method in (wn.GradientDescent(2.0), wn.WeightNorm(1e-3, 1.0, momentum=0.5), wn.RPGD(1e-3, 1.0, batch_size=20, seed=0)):
     for coordinates in ("reduced", "full"):
         begun = time.perf_counter()
         result = wn.run(method, problem, 30.0, w0, tolerance=1e-6, max_steps=20_000, coordinates=coordinates)

@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,6 @@ from weightnorm.engine.backends import diagonal
 from weightnorm.engine.batch import Start
 from weightnorm.engine.loop import Policy, Standstill, loop
 from weightnorm.engine.start import start
-from weightnorm.methods.contract import State
 from weightnorm.methods.registry import REGISTRY, Row
 from weightnorm.sweep import compute_grid
 from weightnorm.sweeps.methods import _spec
@@ -55,24 +54,18 @@ class Quartic(wn.Problem):
         return ((x - 1.0) ** 4).sum(axis=1) / 4, (x - 1.0) ** 3
 
 
-@dataclass(frozen=True)
-class Seen(State):
-    total: np.ndarray
-    steps: np.ndarray
-
-
-@dataclass(frozen=True)
 class Slowing(wn.GradientDescent):
     """Two more arrays of state, one of them of integers; full coordinates."""
 
     def init(self, scale, direction):
         state = super().init(scale, direction)
-        return Seen(state.vector, state.scale, np.zeros_like(state.vector), np.zeros(len(scale), dtype=np.int64))
+        return state.also(total=np.zeros_like(state.vector), steps=np.zeros(len(scale), dtype=np.int64))
 
     def update(self, state, evaluation, vector_step, scale_step):
-        total = state.total + np.abs(evaluation.vector_gradient)
+        total = state["total"] + np.abs(evaluation.vector_gradient)
         step = vector_step[:, None] / (1.0 + total)
-        return Seen(state.vector - step * evaluation.vector_gradient, state.scale, total, state.steps + 1)
+        vector = state.vector - step * evaluation.vector_gradient
+        return state.moved(vector, state.scale, total=total, steps=state["steps"] + 1)
 
 
 PROBLEMS = {
@@ -89,6 +82,7 @@ METHODS = {
     "rpgd": wn.RPGD(0.05, 0.05),
     "rpgd with momentum": wn.RPGD(0.02, 0.02, momentum=0.7),
     "own, reduced": AdaptiveRPGD(0.05, 0.05),
+    "own with momentum": AdaptiveRPGD(0.05, 0.05, momentum=0.6),
     "own, full": Slowing(0.1),
 }
 W0 = RNG.standard_normal(14)
@@ -166,9 +160,8 @@ def test_a_row_is_all_a_sweep_file_needs():
         spec(kind="slowing", step=0.1, scale_step=0.1)
 
 
-def test_every_row_has_a_kernel_that_is_its_rule():
+def test_a_row_names_parameters_of_its_class():
     for row in REGISTRY:
-        assert row.kernel is not None
         assert set(row.parameters) <= set(row.method.__dataclass_fields__)
 
 
@@ -219,12 +212,13 @@ def test_runs_on_different_problems_share_a_batch(name):
 def test_problems_with_curvatures_of_their_own_share_a_batch():
     """A curvature step has another factor in every lane; the floor and the limit are each problem's own."""
     rng = np.random.default_rng(1)
-    problems = [wn.LeastSquares(f * rng.standard_normal((6, 4)), rng.standard_normal(6)) for f in (0.3, 1.0, 4.0)]
-    starts = rng.standard_normal((3, 4))
+    problems = [wn.LeastSquares(f * rng.standard_normal((6, 4)), rng.standard_normal(6)) for f in 40 * (0.3, 1.0, 4.0)]
+    starts = rng.standard_normal((120, 4))
     method = wn.RPGD(wn.schedules.curvature(0.5), wn.schedules.curvature(0.1))
-    found, _ = compute_grid(problems, {"m": method}, [1.0], starts, 1e-9, 20_000)
+    found, _ = compute_grid(problems, {"m": method}, [1.0], starts, 0.5, 20_000)
+    assert {1, 0} <= set(np.ravel(found["status"] == 0).astype(int).tolist())  # some floors are above the tolerance
     for i, problem in enumerate(problems):
-        run = wn.run(method, problem, 1.0, starts[i], tolerance=1e-9, max_steps=20_000)
+        run = wn.run(method, problem, 1.0, starts[i], tolerance=0.5, max_steps=20_000)
         assert run.num_steps == found["num_steps"][0, i, 0]
         assert run.status.code == found["status"][0, i, 0]
         assert run.loss == pytest.approx(found["loss"][0, i, 0], rel=1e-13)
@@ -343,3 +337,127 @@ def test_a_method_keeps_its_options_when_it_is_replaced():
     assert replace(method) == method
     assert repr(method) == "RPGD(direction_step=0.1, scale_step=0.2, momentum=0.9, nesterov=True, batch_size=3, seed=1)"
     assert pickle.loads(pickle.dumps(method)) == method
+
+
+class TestBadRules:
+    """What a method or a problem of one's own may get wrong is said by name, not computed."""
+
+    problem = wn.LeastSquares(A, np.ones(6))
+
+    def test_a_rule_that_works_in_place(self):
+        class InPlace(wn.GradientDescent):
+            def update(self, state, evaluation, vector_step, scale_step):
+                vector = state.vector
+                vector -= vector_step[:, None] * evaluation.vector_gradient
+                return state
+
+        with pytest.raises(ValueError, match=r"InPlace.update must not change the state"):
+            wn.run(InPlace(0.1), self.problem, 1.0, W0)
+
+    @pytest.mark.parametrize("wrong", [None, 3.0, "transposed"])
+    def test_a_rule_that_returns_something_else(self, wrong):
+        class Wrong(wn.GradientDescent):
+            def update(self, state, evaluation, vector_step, scale_step):
+                return state.moved(state.vector.T, state.scale) if wrong == "transposed" else wrong
+
+        with pytest.raises(TypeError, match=r"Wrong.update must return a State"):
+            wn.run(Wrong(0.1), self.problem, 1.0, W0)
+
+    def test_an_array_without_a_run_axis(self):
+        class Wrong(wn.GradientDescent):
+            def init(self, scale, direction):
+                return super().init(scale, direction).also(count=0.0)
+
+        with pytest.raises(ValueError, match=r"array 'count' of a state must have one entry per run"):
+            wn.run(Wrong(0.1), self.problem, 1.0, W0)
+
+    @pytest.mark.parametrize(
+        "answer", [lambda x: (0.0, x), lambda x: (np.zeros((len(x), 1)), x), lambda x: (np.zeros(len(x)), x[:, :-1])]
+    )
+    def test_a_problem_whose_answers_have_other_shapes(self, answer):
+        class Odd(wn.Problem):
+            dimension = 14
+
+            def value_and_gradient(self, x):
+                return answer(x)
+
+        with pytest.raises(ValueError, match=r"GradientDescent.evaluate on Odd must give a loss of shape \(1,\)"):
+            wn.run(wn.GradientDescent(0.1), Odd(), 1.0, W0)
+
+    def test_coordinates_that_change_lengths(self):
+        class Stretched(wn.problems.Reduction):
+            def enter(self, units):
+                return 2.0 * units
+
+        class Odd(Quartic):
+            def reduction(self, samples):
+                return Stretched(self)
+
+        for call in (wn.run, lambda m, p, g, w: wn.sweep(p, {"m": m}, g, w)):
+            with pytest.raises(ValueError, match=r"Stretched must keep lengths"):
+                call(wn.GradientDescent(0.1), Odd(), 1.0, W0)
+
+    def test_samples_that_cannot_be_drawn(self):
+        class Odd(Quartic):
+            num_samples = 5
+
+        with pytest.raises(TypeError, match=r"Odd has no sample"):
+            wn.run(wn.GradientDescent(0.1, batch_size=2), Odd(), 1.0, W0)
+
+
+def test_a_row_does_not_change_what_a_class_says(monkeypatch):
+    """A registered method without a kernel keeps its own word about coordinates, and its runs their copies."""
+    from weightnorm.methods import registry
+
+    class Sign(wn.GradientDescent):
+        rotation_equivariant = False
+
+        def update(self, state, evaluation, vector_step, scale_step):
+            return state.moved(state.vector - vector_step[:, None] * np.sign(evaluation.vector_gradient), state.scale)
+
+    row = Row("sign", Sign, "sign descent", ("step",))
+    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, row))
+    a, b = (wn.run(Sign(0.01), TestBadRules.problem, 1.0, W0, max_steps=50, coordinates=c).weights for c in ("reduced", "full"))
+    np.testing.assert_array_equal(a, b)
+    assert row.kernel is None
+
+
+def test_a_result_from_other_coordinates_goes_on_from_its_weights(monkeypatch):
+    """Another machine's factorisation may have other signs; then the state means nothing there, but the weights do."""
+    problem = wn.datasets.make_regression(5, 14, condition_number=2.0, seed=0)
+    for method in (wn.RPGD(0.05, 0.05), wn.RPGD(0.05, 0.05, momentum=0.5)):
+        part = pickle.loads(pickle.dumps(wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=40)))
+        part._resume.state.vectors[:, 0] *= -1.0
+        if method.momentum:
+            with pytest.raises(ValueError, match="other coordinates"):
+                wn.run(method, problem, start=part, tolerance=0, max_steps=10)
+        else:
+            rest = wn.run(method, problem, start=part, tolerance=0, max_steps=10)
+            whole = wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=50)
+            np.testing.assert_allclose(rest.weights, whole.weights, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_run_that_converged_goes_on_to_a_smaller_tolerance(name):
+    """A run that ended inside a call of the kernel keeps its buffers, too."""
+    problem = wn.datasets.make_regression(5, 14, condition_number=2.0, seed=0)
+    part = wn.run(METHODS[name], problem, 1.3, W0, tolerance=1e-2)
+    rest = wn.run(METHODS[name], problem, start=part, tolerance=1e-8)
+    whole = wn.run(METHODS[name], problem, 1.3, W0, tolerance=1e-8)
+    assert part.status == rest.status == "converged"
+    np.testing.assert_array_equal(rest.weights, whole.weights)
+    assert rest.total_steps == whole.num_steps
+
+
+def test_run_and_sweep_have_the_same_bits():
+    """Where equal singular values are collapsed, and where not: entering does not depend on how many enter."""
+    for kappa in (1.0, 2.0):
+        problem = wn.datasets.make_regression(condition_number=kappa, seed=0)
+        starts = np.array([wn.datasets.random_direction(50, seed) for seed in range(8)])
+        for method in (wn.GradientDescent(0.05), wn.WeightNorm(0.05, 0.05), wn.RPGD(0.05, 0.05, momentum=0.3)):
+            data = wn.sweep(problem, {"m": method}, [0.5, 2.0], starts)
+            runs = [[wn.run(method, problem, g, w) for g in (0.5, 2.0)] for w in starts]
+            for name in ("loss", "num_steps", "final_scale"):
+                if name != "final_scale" or method.has_scale:  # gradient descent's is a norm, taken of all runs at once
+                    expected = [[getattr(run, name.removeprefix("final_")) for run in row] for row in runs]
+                    np.testing.assert_array_equal(data[name].values[0], expected)

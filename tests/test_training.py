@@ -17,7 +17,7 @@ import weightnorm as wn
 from weightnorm import schedules
 from weightnorm.engine.batch import Start
 from weightnorm.engine.start import start
-from weightnorm.methods.contract import Evaluation
+from weightnorm.methods.contract import Evaluation, State
 
 STEPS, ETA, GAMMA = 1_000, 0.02, 0.01
 MOMENTA = {"heavy ball": {"momentum": 0.8}, "Nesterov": {"momentum": 0.8, "nesterov": True}}
@@ -165,14 +165,13 @@ def test_zero_norm_policy_of_wn_with_momentum(coordinates):
     In one dimension the gradient of w is zero, so only momentum moves w; with exact numbers it can be led to zero: two
     dimensions, A = I, w0 = e1, and a buffer that after some steps points back at w exactly.
     """
-    from weightnorm.methods.training import Buffered
-
     method = wn.WeightNorm(1.0, 0.0, momentum=0.5)
-    state = Buffered(np.array([[1.0, 0.0]]), np.ones(1), np.array([[2.0, 0.0]]), np.zeros(1))
+    buffers = {"vector_buffer": np.array([[2.0, 0.0]]), "scale_buffer": np.zeros(1)}
+    state = State(np.array([[1.0, 0.0]]), np.ones(1), buffers)
     problem = wn.LeastSquares(np.eye(2), [1.0, 0.0])  # at x = (1, 0) the gradient is zero: v = β·2 = 1 = w
     after = method.update(state, method.evaluate(problem, state), np.ones(1), np.zeros(1))
     assert after.vector.tolist() == [[1.0, 0.0]]
-    assert after.vector_buffer.tolist() == [[1.0, 0.0]]
+    assert after["vector_buffer"].tolist() == [[1.0, 0.0]]
     again = method.update(after, method.evaluate(problem, after), np.ones(1), np.zeros(1))
     assert again.vector.tolist() == [[0.5, 0.0]]
     if coordinates == "reduced":

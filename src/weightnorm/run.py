@@ -12,7 +12,16 @@ from ._resume import Deferred, Resume
 from .engine.batch import Batch, Start
 from .engine.loop import Judge, Policy, gradient_vanishes, judge_for, loop, quietly
 from .engine.recording import Recorder
-from .engine.start import backend_of, check_method, check_scale, columns, descent_scale, private_copy, runs_reduced
+from .engine.start import (
+    backend_of,
+    check_method,
+    check_scale,
+    columns,
+    descent_scale,
+    private_copy,
+    require_isometry,
+    runs_reduced,
+)
 from .engine.start import coordinates as coordinates_of
 from .engine.start import start as start_batch
 from .methods.contract import Array, Method
@@ -22,6 +31,7 @@ from .result import Interrupted, Result, Status
 MAX_STEPS = 1_000_000
 TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
 STATUSES = tuple(Status)
+SAME_PLACE = 1e-6  # relative: other coordinates are off by as much as the weights themselves
 
 
 @quietly
@@ -130,6 +140,7 @@ def _begin(
     check_scale(method, problem, scale)
     space = coordinates_of(method, problem, reduced)
     entered, frame = space.start(unit)
+    require_isometry(space, unit[None], entered[None])
     perp_units = space.perp_units(unit[None], every is not None)
     first = Start(descent_scale(method, problem, scale), entered[None], clock, None, None, norm, perp_units)
     batch = start_batch(private_copy(method), space.problem, first, tolerance, compiled=reduced)
@@ -150,7 +161,14 @@ def _go_on(method: Method, problem: Problem, start: Result, reduced: bool, toler
             first = Start(np.atleast_1d(start.scale), unit, end.clock, end.state, end.limit, None, perp_units)
             working = private_copy(method if end.working is None else end.working)
             batch = start_batch(working, space.problem, first, tolerance, compiled=end.reduced)
-            return _Run(method, problem, batch, frame, end.judge.copy(), end.clock, end.reduced)
+            run = _Run(method, problem, batch, frame, end.judge.copy(), end.clock, end.reduced)
+            if end.problem is not None or run.stands_at(start.weights):
+                return run
+            if getattr(method, "momentum", 0.0) or getattr(end.state, "arrays", None):
+                raise ValueError(
+                    "start was pickled where the factorisation of A came out in other coordinates, so that its momentum means "
+                    "nothing here; go on where it was made, or give scale and direction"
+                )
     scale, unit = problem.start_at(start, columns(method), method.has_scale)
     norm = np.atleast_1d(start.direction_norm)[None] if columns(method) else np.atleast_1d(start.direction_norm)
     keeps = getattr(method, "free_norm", False) and norm.shape == scale.shape and (norm != 1.0).any()
@@ -169,6 +187,12 @@ class _Run:
     judge: Judge
     clock: int
     reduced: bool
+
+    def stands_at(self, weights: Array) -> bool:
+        """Whether the run stands at these weights; after a round trip to another machine its coordinates may not."""
+        position = self.batch.position()
+        here = self.problem.weights(self.frame.lift(position.unit[0])[None], position.scale)[0]
+        return bool(np.abs(here - weights).max() <= SAME_PLACE * np.abs(weights).max())
 
     def result(self, status: Status, message: str, recorder: Recorder | None) -> Result:
         """Where the run ended, in the problem's own coordinates."""

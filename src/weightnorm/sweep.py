@@ -15,7 +15,7 @@ from ._pool import available_cores, run_all
 from ._validate import Vector
 from .engine.batch import Batch, Start
 from .engine.loop import Policy, judge_for, loop, quietly
-from .engine.start import backend_of, check_method, columns, descent_scale, private_copy, start, undefined
+from .engine.start import backend_of, check_method, columns, descent_scale, private_copy, require_isometry, start, undefined
 from .engine.start import coordinates as coordinates_of
 from .methods.contract import Array, Method
 from .problems import Problem
@@ -166,6 +166,7 @@ class _Lane:
         else:
             small, parts = type(small).stack([space.problem for space in spaces]), zip(spaces, units, strict=True)
             entered, perp_units = _in_one(small.dimension, [space.enter(unit[None])[0] for space, unit in parts]), None
+        require_isometry(spaces[0], units, entered)
         places = np.flatnonzero(~undefined(method, small, g))
         return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from .. import _validate
 from ..methods.contract import Array, Method, expand
-from ..methods.registry import BY_CLASS
+from ..methods.registry import COMPILED
+from ..problems import Problem
 from ..schedules import bind_steps, require_curvature
 from .backends.diagonal import DiagonalBatch
 from .backends.rules import RulesBatch
@@ -26,6 +27,7 @@ from .backends.sensing import SensingBatch
 from .batch import Batch, Start
 
 GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
+ISOMETRY = 1e-3  # what coordinates may change a squared length by: far more than rounding, far less than a mistake
 BACKENDS: dict[str, Any] = {"rules": RulesBatch, "diagonal": DiagonalBatch, "sampled": SampledBatch, "sensing": SensingBatch}
 
 
@@ -34,7 +36,10 @@ def check_method(method: Any, problem: Any) -> None:
     if isinstance(method, type):
         raise TypeError(f"method must be a method with its steps, got the class {method.__name__}; call it with step sizes")
     if not all(hasattr(method, name) for name in ("init", "evaluate", "update", "schedules")):
-        raise TypeError(f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}")
+        raise TypeError(
+            f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}; one of your own "
+            "has init, evaluate, update and schedules"
+        )
     if not hasattr(type(problem), "scale_direction_gradients"):
         raise TypeError(
             "problem must be a LeastSquares, a GeneralizedLinear or a MatrixSensing, got "
@@ -73,7 +78,7 @@ def runs_reduced(method: Any) -> bool:
     unknown kind runs in full coordinates, unless it says `rotation_equivariant = True` in its own body.
     """
     for kind in type(method).__mro__:
-        if kind in BY_CLASS:
+        if kind in COMPILED:  # ours: what a class inherits from it says nothing of its own rule
             return kind is type(method)
         if "rotation_equivariant" in vars(kind):
             return bool(vars(kind)["rotation_equivariant"])
@@ -82,14 +87,30 @@ def runs_reduced(method: Any) -> bool:
 
 def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
     """The reduction a method runs in: the problem's own coordinates, or reduced ones where that means the same."""
-    if not (reduced and runs_reduced(method)):
-        return problem.in_full()
-    return problem.reduce(samples=getattr(method, "sampling", None) is not None)
+    sampling = getattr(method, "sampling", None) is not None
+    space = problem.reduce(samples=sampling) if reduced and runs_reduced(method) else problem.in_full()
+    small = space.problem
+    if sampling and type(small).sample is Problem.sample:
+        raise TypeError(
+            f"{method.name} draws samples (batch_size or label_noise), and {type(small).__name__} has no sample(rows, noise)"
+        )
+    return space
+
+
+def require_isometry(space: Any, units: Array, entered: Array) -> None:
+    """Refuse coordinates that change lengths: runs in them are others than in full ones."""
+    axes = tuple(range(1, entered.ndim))
+    off = np.abs((entered * entered).sum(axis=axes) / (units * units).sum(axis=tuple(range(1, units.ndim))) - 1.0)
+    if not off.max(initial=0.0) <= ISOMETRY:
+        raise ValueError(
+            f"{type(space).__name__} must keep lengths, or runs in reduced coordinates are others than in full ones; it "
+            f"changed a squared length by {off.max():.2g} of itself"
+        )
 
 
 def private_copy(method: Method) -> Method:
     """The method a run works with: a copy where it may keep state on itself, so that nothing leaks into the next run."""
-    if type(method) in BY_CLASS:
+    if type(method) in COMPILED:
         return method
     try:
         return copy.deepcopy(method)
@@ -129,8 +150,8 @@ def check_scale(method: Method, problem: Any, scale: Array) -> None:
 def backend_of(method: Any, problem: Any, compiled: bool = True) -> Any:
     """The backend that advances a method on a problem, in the problem's coordinates."""
     backend = BACKENDS[problem.backend] if compiled else RulesBatch
-    row = BY_CLASS.get(type(method))  # the class itself: a subclass may have another rule
-    return backend if row is not None and row.kernel is not None and backend.can_run(method) else RulesBatch
+    known = type(method) in COMPILED  # the class itself: a subclass may have another rule
+    return backend if known and backend.can_run(method) else RulesBatch
 
 
 def start(

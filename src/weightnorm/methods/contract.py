@@ -1,13 +1,14 @@
 """What every method is: frozen configuration, a start, an evaluation and an update, over a batch of runs.
 
 A method of your own is one class with the attributes of `Method`; subclassing one of ours and overriding `update` is the
-shortest way. It then runs in `run` and `sweep` on every problem. To appear in sweep files and figures by name it needs a
-row in `registry.py`.
+shortest way, and keeps momentum and random steps. It then runs in `run` and `sweep` on every problem. To appear in sweep
+files and figures by name it needs a row in `registry.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class State:
-    """Where n runs stand. All arrays have the run axis first; a method with more state subclasses this and adds arrays.
+    """Where n runs stand: a vector, a scale, and any other arrays a method keeps, by name. All have the run axis first.
 
     Attributes
     ----------
@@ -28,20 +29,38 @@ class State:
         w, or the weights x themselves for a method without a scale.
     scale : (n,) array, or (n, r) with one scale per column
         g; ones for a method without a scale.
+    arrays : mapping of name -> array (n, …)
+        The method's own; momentum keeps its buffers here.
 
     Examples
     --------
-    >>> from dataclasses import dataclass
     >>> import numpy as np
-    >>> @dataclass(frozen=True)
-    ... class Averaged(State):
-    ...     mean: np.ndarray
-    >>> Averaged(np.zeros((3, 2)), np.ones(3), mean=np.zeros((3, 2))).mean.shape
+    >>> state = State(np.zeros((3, 2)), np.ones(3)).also(mean=np.zeros((3, 2)))
+    >>> state["mean"].shape
     (3, 2)
     """
 
     vector: Array
     scale: Array
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """The array of this name."""
+        return self.arrays[name]
+
+    def also(self, **arrays: Any) -> State:
+        """The same state with these arrays, new ones or instead of those of the same name."""
+        for name, array in arrays.items():
+            if np.ndim(array) == 0 or len(array) != len(self.scale):
+                raise ValueError(
+                    f"the array {name!r} of a state must have one entry per run, {len(self.scale)}, along its first axis, "
+                    f"got shape {np.shape(array)}"
+                )
+        return State(self.vector, self.scale, {**self.arrays, **{name: np.asarray(a) for name, a in arrays.items()}})
+
+    def moved(self, vector: Array, scale: Array, **arrays: Any) -> State:
+        """The state after a step: a new vector and scale, the arrays that are given, and all others as they were."""
+        return State(vector, scale, self.arrays).also(**arrays)
 
 
 @dataclass(frozen=True)
@@ -75,8 +94,9 @@ class Method(Protocol):
         Whether the rule sees lengths and angles only, so that it may run in reduced coordinates. It counts only in the body
         of the class that has the rule: a subclass of ours with a rule of its own says it again.
 
-    Two more are asked for where they exist: `blocks`, "all" or "columns" (one scale per column), and `sampling`, a
-    `Sampling` for a method that trains on random parts of the data.
+    Three more are asked for where they exist: `blocks`, "all" or "columns" (one scale per column); `sampling`, a
+    `Sampling`, for a method that trains on random parts of the data; `free_norm`, True for a method whose ‖w‖ is its own, so
+    that a run that goes on from another such method keeps it.
     """
 
     name: ClassVar[str]
@@ -93,8 +113,8 @@ class Method(Protocol):
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss and gradients at a state."""
 
-    def update(self, state: Any, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
-        """One step: `vector_step` and `scale_step` are shaped like the scale."""
+    def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
+        """The state after one step; the one given must not be changed. The steps are shaped like the scale."""
 
 
 def block_dot(a: Array, b: Array, scale: Array) -> Array:

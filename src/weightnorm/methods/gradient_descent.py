@@ -39,6 +39,7 @@ class GradientDescent(Training):
 
     name: ClassVar[str] = "GradientDescent"
     has_scale: ClassVar[bool] = False
+    rotation_equivariant: ClassVar[bool] = True
     curvature_powers: ClassVar[tuple[float, float]] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
@@ -63,5 +64,5 @@ class GradientDescent(Training):
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
         """x ← x − η v, v the gradient or its momentum."""
-        move = self.pushed(state, evaluation)
-        return move.state(state.vector - expand(vector_step, state.vector) * move.vector, state.scale)
+        move, _, buffers = self.pushed(state, evaluation)
+        return state.moved(state.vector - expand(vector_step, state.vector) * move, state.scale, **buffers)

@@ -2,7 +2,7 @@
 
 A row is all that another part of the house knows of a method: sweep files find it by `name` and offer its parameters,
 figures and tables show its `label`, and the compiled kernels have it under `kernel`. A method without a kernel runs by its
-NumPy rule in the same loop.
+NumPy rule in the same loop, and the row may leave `kernel` out.
 """
 
 from __future__ import annotations
@@ -54,4 +54,4 @@ REGISTRY: tuple[Row, ...] = (
     ),
 )
 
-BY_CLASS: dict[type, Row] = {row.method: row for row in REGISTRY}
+COMPILED: dict[type, Row] = {row.method: row for row in REGISTRY if row.kernel is not None}

@@ -47,6 +47,7 @@ class RPGD(Training):
 
     name: ClassVar[str] = "RPGD"
     has_scale: ClassVar[bool] = True
+    rotation_equivariant: ClassVar[bool] = True
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 0.0)
 
     def __post_init__(self) -> None:
@@ -70,9 +71,9 @@ class RPGD(Training):
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
         """A step of w projected back onto the sphere, and a step of g."""
-        move = self.pushed(state, evaluation)
-        v = state.vector - expand(vector_step, state.vector) * move.vector
+        move, scale_move, buffers = self.pushed(state, evaluation)
+        v = state.vector - expand(vector_step, state.vector) * move
         norm = expand(block_norm(v, state.scale), v)
         with np.errstate(invalid="ignore", divide="ignore"):
             w = np.where(norm == 0.0, state.vector, v / np.where(np.isfinite(norm), norm, np.nan))
-        return move.state(w, state.scale - scale_step * move.scale)
+        return state.moved(w, state.scale - scale_step * scale_move, **buffers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,7 @@ from .contract import Array, Evaluation, State
 
 _AHEAD = 2**16  # random numbers drawn at once, at most, but for a step that needs more
 _LARGEST_SEED = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Buffered(State):
-    """A state with the momentum buffers of the vector and of the scale."""
-
-    vector_buffer: Array
-    scale_buffer: Array
+BUFFERS = ("vector_buffer", "scale_buffer")  # what momentum keeps in a state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +40,6 @@ class Training:
     label_noise: float = 0.0
     seed: int | None = None
     sampling: RandomSamples | None = field(default=None, init=False, repr=False, compare=False)
-
-    rotation_equivariant: ClassVar[bool] = True
 
     def _check_training(self) -> None:
         beta = _validate.real("momentum", self.momentum, minimum=0.0)
@@ -80,32 +70,17 @@ class Training:
         parts = [f"{name}={value!r}" for name, value in given]
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def pushed(self, state: State, evaluation: Evaluation) -> Pushed:
-        """What to step along instead of the gradients, and the buffers after it."""
+    def pushed(self, state: State, evaluation: Evaluation) -> tuple[Array, Array, dict[str, Array]]:
+        """What to step along instead of the gradients of vector and scale, and the buffers that are left."""
         gradients = evaluation.vector_gradient, evaluation.scale_gradient
         if not self.momentum:
-            return Pushed(*gradients)
-        buffers = list(gradients)  # of a start, whose buffers are zero
-        if isinstance(state, Buffered):
-            before = state.vector_buffer, state.scale_buffer
-            buffers = [self.momentum * b + gradient for b, gradient in zip(before, gradients, strict=True)]
+            return *gradients, {}
+        before = [state.arrays.get(name, 0.0) for name in BUFFERS]  # zero at a start
+        buffers = [self.momentum * b + gradient for b, gradient in zip(before, gradients, strict=True)]
         moves = buffers
         if self.nesterov:
             moves = [gradient + self.momentum * b for b, gradient in zip(buffers, gradients, strict=True)]
-        return Pushed(moves[0], moves[1], (buffers[0], buffers[1]))
-
-
-@dataclass(frozen=True)
-class Pushed:
-    """What a step goes along, for the vector and for the scale, and the buffers it leaves."""
-
-    vector: Array
-    scale: Array
-    buffers: tuple[Array, Array] | None = None
-
-    def state(self, vector: Array, scale: Array) -> State:
-        """The state at this vector and scale with these buffers."""
-        return State(vector, scale) if self.buffers is None else Buffered(vector, scale, *self.buffers)
+        return moves[0], moves[1], dict(zip(BUFFERS, buffers, strict=True))
 
 
 @dataclass(frozen=True)

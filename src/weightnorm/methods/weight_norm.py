@@ -51,6 +51,7 @@ class WeightNorm(Training):
 
     name: ClassVar[str] = "WeightNorm"
     has_scale: ClassVar[bool] = True
+    rotation_equivariant: ClassVar[bool] = True
     free_norm: ClassVar[bool] = True  # ‖w‖ is the method's own: a run that goes on from one with a free norm keeps it
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
@@ -83,8 +84,8 @@ class WeightNorm(Training):
 
     def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
         """Gradient descent on both, with momentum if there is any."""
-        move = self.pushed(state, evaluation)
-        w = state.vector - expand(vector_step, state.vector) * move.vector
+        move, scale_move, buffers = self.pushed(state, evaluation)
+        w = state.vector - expand(vector_step, state.vector) * move
         if self.momentum:
             w = np.where(expand(block_norm(w, state.scale), w) == 0.0, state.vector, w)
-        return move.state(w, state.scale - scale_step * move.scale)
+        return state.moved(w, state.scale - scale_step * scale_move, **buffers)

@@ -2,7 +2,7 @@
 
 A problem of your own subclasses `Problem` and gives two things: `dimension`, the number of weights, and
 `value_and_gradient`. Everything else has an answer that follows from them; a problem that knows better overrides it.
-Then every method runs on it, in `run` and in `sweep`.
+Then every method runs on it, in `run` and in `sweep`. Do not change a problem once it has run: its reduction is kept.
 
 Arrays have the run axis first. x = g·w: a scale g of shape (n,), and unit directions w of shape (n, d). A problem whose
 weights are a factor of a matrix has directions (n, d, r) and, with `blocks="columns"`, scales (n, r).
@@ -47,7 +47,7 @@ class Problem(ABC):
     num_samples: int = 0  # that a method may draw from; 0 where there are none
     floor: Any = None  # the smallest loss there is; None where it is not known
     curvature: Any = None  # λmax, the largest curvature, for curvature steps; None where there is none
-    reference: Any = None  # the solution distances are measured from, in these coordinates; None where there is none
+    reference: Any = None  # the solution distances are measured from, in these coordinates: a reduced problem has its own
     has_columns: ClassVar[bool] = False  # whether weights are a factor whose columns may have a scale each
     has_label_noise: bool = False  # whether y are numbers that noise may be added to
     backend: str = "rules"  # which kernels know this problem, see engine/start.py
@@ -170,7 +170,7 @@ class Problem(ABC):
 
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
         """The problem a random step sees: these rows (None for all) times m/b, with this noise (m,) added to y."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has num_samples, but no sample(rows, noise)")
 
     # What to tell of where runs ended.
 
@@ -207,7 +207,8 @@ class Problem(ABC):
 class Reduction:
     """Coordinates for runs, an isometric image of the problem's own; here these themselves.
 
-    A problem with better ones returns a subclass from `Problem.reduce`.
+    A problem with better ones returns a subclass from `Problem.reduction`, with `enter` and `lift`, and `start` if lifting
+    needs to know where a run started.
 
     Attributes
     ----------
@@ -222,15 +223,15 @@ class Reduction:
         return units
 
     def start(self, unit: Array) -> tuple[Array, Frame]:
-        """The coordinates of one unit vector, and what leads back."""
-        return unit, Frame(self)
+        """The coordinates of one unit vector, and what leads back: a Frame with whatever axes `lift` needs."""
+        return self.enter(unit[None])[0], Frame(self)
 
     def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
         """The vector with these coordinates, for a start with these axes."""
         return coordinates
 
     def perp_units(self, units: Array, wanted: bool) -> Array | None:
-        """Unit vectors (n, k) along each start's part off the row space, zero where there is none.
+        """Unit vectors (n, k), or (1, k) for all, along each start's part off the row space; zero where there is none.
 
         None where they are not known, or only at a price and not `wanted`.
         """

@@ -196,15 +196,15 @@ class RowSpace(Reduction):
     def enter(self, directions: Matrix) -> Array:
         """Unit vectors (n, d) -> coordinates (n, rank + 1), also of unit length."""
         z, rest = self._split(directions)
-        return np.column_stack([_collapse(self.groups, z), np.linalg.norm(rest, axis=1)])
+        return np.column_stack([_collapse(self.groups, z), np.sqrt(_row_dots(rest, rest))])
 
     def start(self, direction: Vector) -> tuple[Vector, Frame]:
         """The coordinates (rank + 1,) of one unit vector, and the axes that lead back."""
         z, rest = self._split(direction[None])
-        size = float(np.linalg.norm(rest))
-        perp = rest[0] / size if size > 0 else rest[0]
+        coordinates = np.append(_collapse(self.groups, z)[0], np.sqrt(_row_dots(rest, rest)))
+        perp = rest[0] / coordinates[-1] if coordinates[-1] > 0 else rest[0]
         rests = tuple(_unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups)
-        return np.append(_collapse(self.groups, z)[0], size), Frame(self, (perp, rests))
+        return coordinates, Frame(self, (perp, rests))
 
     def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
         """The d-dimensional vector with these rank + 1 coordinates."""
@@ -258,16 +258,23 @@ def _collapse(groups: tuple[_Group, ...], z: Array, *, keep: bool = False) -> Ar
         if keep:
             pieces.append(part[:, :2])
         else:
-            along = part @ group.along
-            rest = np.linalg.norm(_rest(part, group.along), axis=1)
+            along, rest = _row_dots(part, group.along[None]), _rest(part, group.along)
+            rest = np.sqrt(_row_dots(rest, rest))
             pieces.append(np.column_stack([along, np.where(rest <= NEGLIGIBLE * np.abs(along), 0.0, rest)]))
         done = group.stop
     return np.concatenate([*pieces, z[:, done:]], axis=1)
 
 
+def _row_dots(a: Array, b: Array) -> Array:
+    """⟨a_i, b_i⟩, row by row: a product with many rows at once would round each by how many there are."""
+    return np.asarray(np.matmul(a[:, None, :], b[:, :, None])[:, 0, 0])
+
+
 def _rest(part: Array, along: Vector) -> Array:
-    rest = part - (part @ along)[..., None] * along
-    return np.asarray(rest - (rest @ along)[..., None] * along)
+    rows = np.atleast_2d(part)
+    for _ in range(2):
+        rows = rows - _row_dots(rows, along[None])[:, None] * along
+    return rows.reshape(part.shape)
 
 
 def _unit_rest(part: Vector, along: Vector) -> Vector:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, Tag, create_model, model_serializer, model_validator
 
@@ -68,7 +68,7 @@ StepSpec = Annotated[
     one_of("a number or a schedule { schedule = … }"),
 ]
 _TRAINING = {field.name: field.default for field in fields(Training)}
-_TYPES: dict[str, Any] = {"Step": StepSpec, "float": Real, "bool": Annotated[bool, Field(strict=True)], "int": Count}
+_TYPES: dict[Any, Any] = {Step: StepSpec, float: Real, bool: Annotated[bool, Field(strict=True)], int: Count, str: str}
 _BY_NAME: dict[str, Any] = {"batch_size": Positive | None, "seed": Seed | None}  # narrower than their type
 
 
@@ -102,10 +102,12 @@ def _step(value: Any) -> Step:
 
 def _spec(row: Row) -> type[Spec]:
     """The table of a method, from its row and the fields of its class."""
-    known = {field.name: field for field in fields(row.method)}
+    known, types = {field.name: field for field in fields(row.method)}, get_type_hints(row.method)
     keys: dict[str, Any] = {"kind": (Literal[row.name], ...)}
     for name in row.parameters:
-        kind = _BY_NAME.get(name, _TYPES.get(str(known[name].type), Any))
+        kind = _BY_NAME.get(name) or _TYPES.get(types[name])
+        if kind is None:
+            raise TypeError(f"{row.method.__name__}.{name} must be a Step, float, int, bool or str to be set in a sweep file")
         keys[name] = (kind, ... if known[name].default is MISSING else known[name].default)
     spec: type[Spec] = create_model(f"{row.method.__name__}Spec", __base__=Spec, **keys)
     spec.row = row

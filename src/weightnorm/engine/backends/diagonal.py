@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._pool import share
 from ...methods.contract import Array, Method, State
-from ...methods.registry import BY_CLASS
+from ...methods.registry import COMPILED
 from ...problems.reduction import Diagonal
 from ...schedules import Schedule, bind_steps
 from ..batch import Position, Records, Start, multiples, records, safe_norm, settled
@@ -48,7 +48,7 @@ class DiagonalBatch:
     def __init__(self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1) -> None:
         kernels = self._kernels = diagonal(wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO)
         self.method, self.problem = method, problem
-        self._code = getattr(kernels, str(BY_CLASS[type(method)].kernel))
+        self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._momentum: float = method.momentum  # type: ignore[attr-defined]
         self._nesterov: bool = method.nesterov  # type: ignore[attr-defined]
         self._steps = bind_steps(method, problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -83,7 +82,7 @@ class RulesBatch:
         scale_values = self._steps[1].values(first, count)
         with np.errstate(over="ignore", invalid="ignore"):
             for i in range(count + 1):
-                evaluation = self.method.evaluate(self.problem, self.state())
+                evaluation = self._evaluated(self.problem)
                 self.loss[self.alive] = evaluation.loss[self.alive]
                 self.ended_at[self.alive] = self.clock
                 if every and self.clock % every == 0 and self.alive[0]:
@@ -96,13 +95,39 @@ class RulesBatch:
             return None
         return gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows) if rows else None
 
-    def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
+    def _evaluated(self, problem: Any) -> Evaluation:
+        """Loss and gradients, of the shapes they must have."""
         state = self.state()
+        evaluation = self.method.evaluate(problem, state)
+        gradients = (evaluation.vector_gradient, state.vector), (evaluation.scale_gradient, state.scale)
+        if np.shape(evaluation.loss) != self.alive.shape or any(np.shape(a) != b.shape for a, b in gradients):
+            shapes = [np.shape(evaluation.loss), *(np.shape(a) for a, _ in gradients)]
+            raise ValueError(
+                f"{type(self.method).__name__}.evaluate on {type(problem).__name__} must give a loss of shape "
+                f"{self.alive.shape} and gradients of shapes {state.vector.shape} and {state.scale.shape}, got {shapes}; "
+                "value_and_gradient(x) gets one row per run, and returns one loss and one gradient row per run"
+            )
+        return evaluation
+
+    def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
+        state, name = self.state(), type(self.method).__name__
         if self._draws is not None:  # the loss was that of all samples without noise; the step sees a part of them
-            rows, noise = self._draws.at(self.clock)
-            evaluation = self.method.evaluate(self.problem.sample(rows, noise), state)
+            evaluation = self._evaluated(self.problem.sample(*self._draws.at(self.clock)))
         steps = (step_at(self._steps[0], vector_value, state), step_at(self._steps[1], scale_value, state))
-        new = self.method.update(state, evaluation, *steps)
+        for array in (state.vector, state.scale, *state.arrays.values()):
+            array.flags.writeable = False  # a rule that changed it would move runs that have ended, and results
+        try:
+            new = self.method.update(state, evaluation, *steps)
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            raise ValueError(f"{name}.update must not change the state it is given ({error}); return a new one") from error
+        if not isinstance(new, State) or new.vector.shape != state.vector.shape or new.scale.shape != state.scale.shape:
+            came = (new.vector.shape, new.scale.shape) if isinstance(new, State) else type(new).__name__
+            raise TypeError(
+                f"{name}.update must return a State with a vector of shape {state.vector.shape} and a scale of shape "
+                f"{state.scale.shape}, got {came}; the steps are shaped like the scale: expand(step, vector) fits them to a vector"
+            )
         if not self.alive.all():
             new = _where(self.alive, new, state)
         self._moment = (new, self.clock + 1)
@@ -143,9 +168,9 @@ def step_at(step: StepSize, value: float, state: State) -> Array:
 
 def _where(alive: NDArray[np.bool_], new: State, old: State) -> State:
     """The new state of the runs that are alive, the old one of the others, array by array."""
-    mixed = {}
-    for name in (field.name for field in fields(new)):
-        after = getattr(new, name)
-        before = getattr(old, name, np.zeros_like(after))  # an array that a first step adds
-        mixed[name] = np.where(alive.reshape(-1, *[1] * (after.ndim - 1)), after, before)
-    return replace(new, **mixed)
+
+    def mixed(after: NDArray[Any], before: Any) -> NDArray[Any]:
+        return np.where(alive.reshape(-1, *[1] * (after.ndim - 1)), after, before)
+
+    arrays = {name: mixed(after, old.arrays.get(name, np.zeros_like(after))) for name, after in new.arrays.items()}
+    return State(mixed(new.vector, old.vector), mixed(new.scale, old.scale), arrays)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...methods.contract import Array, Method, State
-from ...methods.registry import BY_CLASS
-from ...methods.training import Buffered
+from ...methods.registry import COMPILED
+from ...methods.training import BUFFERS
 from ...schedules import Schedule, bind_steps
 from ..batch import Position, Records, Start, position_of, record_by_pieces, settled
 
@@ -37,15 +37,15 @@ class SampledBatch:
         self._kernels = kernels
         self.method, self.problem = method, problem
         self._low, self._perp_units = low, start.perp_units
-        self._code = getattr(kernels, str(BY_CLASS[type(method)].kernel))
+        self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._steps = bind_steps(method, problem)
         self._powers = np.array([power for step in self._steps for power in (step.scale_power, step.norm_power)])
         self._draws = method.sampling.draws(problem.num_samples)
         state = start.state
         self._vector, self._scale = state.vector.copy(), state.scale.copy()
         self._buffer, self._scale_buffer = np.zeros_like(self._vector), np.zeros_like(self._scale)
-        if isinstance(state, Buffered):
-            self._buffer[:], self._scale_buffer[:] = state.vector_buffer, state.scale_buffer
+        for buffer, name in zip((self._buffer, self._scale_buffer), BUFFERS, strict=True):
+            buffer[:] = state.arrays.get(name, 0.0)
         count = len(self._scale)
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
@@ -57,9 +57,9 @@ class SampledBatch:
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether the method has random steps; without them the diagonal kernel is faster."""
-        from ..kernels.sampled import COMPILED
+        from ..kernels import sampled as kernels
 
-        return COMPILED and method.sampling is not None  # type: ignore[attr-defined]
+        return kernels.COMPILED and method.sampling is not None  # type: ignore[attr-defined]
 
     @property
     def clock(self) -> int:
@@ -83,9 +83,8 @@ class SampledBatch:
 
     def state(self) -> State:
         """Where the runs stand, with their momentum."""
-        if not self.method.momentum:
-            return State(self._vector.copy(), self._scale.copy())
-        return Buffered(*(a.copy() for a in (self._vector, self._scale, self._buffer, self._scale_buffer)))
+        state = State(self._vector.copy(), self._scale.copy())
+        return state.also(vector_buffer=self._buffer.copy(), scale_buffer=self._scale_buffer.copy())
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._pool import share
 from ...methods.contract import Array, Method, State
-from ...methods.registry import BY_CLASS
+from ...methods.registry import COMPILED
 from ...problems import MatrixSensing
 from ...schedules import Schedule, bind_steps
 from ..batch import Position, Records, Start, record_by_pieces, settled
@@ -43,7 +43,7 @@ class SensingBatch:
         self.problem, self.methods, self.method = problem, tuple(methods), methods[0]
         self._low, self._threads = low, threads
         states: list[State] = [start.state for start in starts]
-        self._kind = np.array([getattr(kernels, str(BY_CLASS[type(method)].kernel)) for method in methods])
+        self._kind = np.array([getattr(kernels, str(COMPILED[type(method)].kernel)) for method in methods])
         self._columns = np.array([state.scale.ndim == 2 for state in states])
         bound = {id(method): bind_steps(method, problem) for method in methods}
         self._steps = [bound[id(method)] for method in methods]
@@ -68,9 +68,9 @@ class SensingBatch:
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        from ..kernels.sensing import COMPILED
+        from ..kernels import sensing as kernels
 
-        return COMPILED and method.sampling is None and not method.momentum  # type: ignore[attr-defined]
+        return kernels.COMPILED and method.sampling is None and not method.momentum  # type: ignore[attr-defined]
 
     @property
     def clock(self) -> int:
