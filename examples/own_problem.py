@@ -31,9 +31,7 @@ class PhaseRetrieval(wn.Problem):
     def sample(self, rows, noise):
         """What a random step sees: some rows, with noise on y; the mean over them is m/b times their share."""
         y = self.y if noise is None else self.y + noise
-        return (
-            self if rows is None and noise is None else PhaseRetrieval(*(a if rows is None else a[rows] for a in (self.A, y)))
-        )
+        return PhaseRetrieval(self.A, y) if rows is None else PhaseRetrieval(self.A[rows], y[rows])
 
     def reduction(self, samples):
         """The same problem in rank + 1 coordinates."""

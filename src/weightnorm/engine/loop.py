@@ -111,7 +111,7 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
         passed = batch.advance(min(longest, until - batch.clock), recorder.every if recorder else 0)
         if recorder is not None:
             recorder.add(passed)
-        if judging and batch.alive.any():
+        if judging:
             _retire(batch, judge.after(batch), status)
     if judging and policy.max_steps and batch.alive.any():
         _retire(batch, judge.at_end(batch), status)
@@ -190,7 +190,7 @@ class Standstill(Judge):
 
     def after(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Those found at a look."""
-        return self.look(batch) if batch.clock == self.due else None
+        return self.look(batch) if batch.clock == self.due and batch.alive.any() else None
 
     def at_end(self, batch: Batch) -> NDArray[np.bool_]:
         """Those whose gradient vanishes."""

@@ -126,7 +126,7 @@ class RulesBatch:
             came = (new.vector.shape, new.scale.shape) if isinstance(new, State) else type(new).__name__
             raise TypeError(
                 f"{name}.update must return a State with a vector of shape {state.vector.shape} and a scale of shape "
-                f"{state.scale.shape}, got {came}; the steps are shaped like the scale: expand(step, vector) fits them to a vector"
+                f"{state.scale.shape}, got {came}; a step is shaped like the scale, expand(step, vector) fits it to a vector"
             )
         if not self.alive.all():
             new = _where(self.alive, new, state)
