@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.contract import Method, State, block_norm, expand
+from ..methods.contract import State, block_norm, expand
 from ..schedules import Schedule
 
 Array = NDArray[np.float64]
@@ -74,52 +75,77 @@ class Records:
     direction_perp_norm: Array
 
 
-class Batch(Protocol):
-    """n runs on one problem, at one step number `clock`."""
+class Batch(ABC):
+    """n runs on one problem, at one step number `clock`.
 
-    method: Method
+    Attributes
+    ----------
+    method, problem
+        The method of the (first) run, and the problem in the coordinates of the runs.
+    schedules : sequence of Schedule
+        All that drive the runs.
+    alive : (n,) bool array
+        Which runs have neither reached the tolerance nor left the limit nor been retired.
+    loss, limit : (n,) arrays
+        The loss at the current iterate, or at the last one of a run that ended; and that beyond which a run has diverged.
+    ended_at : (n,) int array
+        The step number each run is at, or ended at.
+    """
+
+    method: Any
     problem: Any
+    schedules: Sequence[Schedule]
+    alive: Any
+    loss: Any
     limit: Any
-    alive: Any  # (n,) bool: which runs have neither reached the tolerance nor left the limit nor been retired
-    loss: Any  # (n,): the loss at the current iterate, or at the last one of a run that ended
-    ended_at: Any  # (n,) int: the step number each run is at, or ended at
+    ended_at: Any
+    shares_methods: ClassVar[bool] = False  # whether runs of different methods may be in a batch
+    uses_threads: ClassVar[bool] = False
 
     @property
-    def schedules(self) -> Sequence[Schedule]:
-        """All schedules that drive the runs."""
-
-    @property
+    @abstractmethod
     def clock(self) -> int:
         """The step number of the runs that are alive."""
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """How many numbers one step of all runs updates."""
 
     @property
+    @abstractmethod
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now: only there can a start be stuck."""
 
-    def settled_since(self, step: int) -> NDArray[np.bool_]:
-        """Which runs have had constant steps since that step, for good."""
-
+    @abstractmethod
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
 
+    @abstractmethod
     def position(self) -> Position:
         """Where each run stands, or ended."""
 
+    @abstractmethod
+    def state(self) -> Any:
+        """The exact state of the first run, to go on from later."""
+
+    def settled_since(self, step: int) -> NDArray[np.bool_]:
+        """Which runs have had constant steps since that step, for good."""
+        return np.full(self.alive.size, settled(self.schedules, step))
+
     def gradient_vanishes(self) -> NDArray[np.bool_]:
         """Where the gradient in the method's own coordinates is zero to rounding."""
+        position = self.position()
+        return np.asarray(self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale))
 
     def set_limit(self, limit: Array) -> None:
         """Set the loss beyond which a run has diverged, and end those that are beyond it."""
+        self.limit = limit
+        self.alive &= self.loss <= limit
 
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
-
-    def state(self) -> Any:
-        """The exact state of the first run, to go on from later."""
+        self.alive &= ~which
 
 
 def safe_norm(vector: Array, scale: Array) -> Array:

@@ -11,8 +11,8 @@ from ..._pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
 from ...problems.reduction import Diagonal
-from ...schedules import Schedule, bind_steps
-from ..batch import Position, Records, Start, multiples, records, safe_norm, settled
+from ...schedules import bind_steps
+from ..batch import Batch, Position, Records, Start, multiples, records, safe_norm
 from ..kernels import diagonal
 
 WIDE_FROM, WIDE_UP_TO = 12, 64  # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
@@ -28,7 +28,7 @@ class RawState:
     fields: Array
 
 
-class DiagonalBatch:
+class DiagonalBatch(Batch):
     """n runs of one method on a diagonal problem, or on one each; see `batch.Batch`.
 
     Parameters
@@ -42,12 +42,11 @@ class DiagonalBatch:
         Blocks are shared out among so many; the numbers of a run do not depend on it.
     """
 
-    shares_methods = False  # a batch is of one method
     uses_threads = True
 
     def __init__(self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1) -> None:
         kernels = self._kernels = diagonal(wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO)
-        self.method, self.problem = method, problem
+        self.method, self.problem, self.schedules = method, problem, method.schedules
         self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._momentum: float = method.momentum  # type: ignore[attr-defined]
         self._nesterov: bool = method.nesterov  # type: ignore[attr-defined]
@@ -102,20 +101,6 @@ class DiagonalBatch:
     def limit(self) -> Array:
         """The loss beyond which a run has diverged."""
         return np.asarray(self.problem.floor + 0.5 * self.raw().fields[:, self._kernels.LIMIT])
-
-    @property
-    def schedules(self) -> tuple[Schedule, Schedule]:
-        """The method's."""
-        return self.method.schedules
-
-    def settled_since(self, step: int) -> NDArray[np.bool_]:
-        """Whether the runs have had constant steps since that step, for good."""
-        return np.full(self._count, settled(self.schedules, step))
-
-    def gradient_vanishes(self) -> NDArray[np.bool_]:
-        """Where the gradient in the method's own coordinates is zero to rounding."""
-        position = self.position()
-        return self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale)
 
     @property
     def clock(self) -> int:

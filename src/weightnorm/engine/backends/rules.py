@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...methods.contract import Array, Evaluation, Method, State, block_norm
-from ...schedules import Schedule, StepSize, bind_steps
-from ..batch import Position, Records, Start, gather, multiples, position_of, settled
+from ...schedules import StepSize, bind_steps
+from ..batch import Batch, Position, Records, Start, gather, multiples, position_of
 
 
-class RulesBatch:
+class RulesBatch(Batch):
     """n runs of one method, advanced together; see `batch.Batch`.
 
     Parameters
@@ -25,11 +25,8 @@ class RulesBatch:
         Not used: NumPy's products have their own.
     """
 
-    shares_methods = False  # a batch is of one method
-    uses_threads = False
-
     def __init__(self, method: Method, problem: Any, start: Start, low: float, threads: int = 1) -> None:
-        self.method, self.problem = method, problem
+        self.method, self.problem, self.schedules = method, problem, method.schedules
         self._low, self._perp_units = low, start.perp_units
         self._steps = bind_steps(method, problem)
         sampling = getattr(method, "sampling", None)
@@ -56,11 +53,6 @@ class RulesBatch:
     def state(self) -> State:
         """Where the runs stand, all that the method keeps."""
         return self._moment[0]
-
-    @property
-    def schedules(self) -> tuple[Schedule, Schedule]:
-        """The method's."""
-        return self.method.schedules
 
     @property
     def has_zero_scale(self) -> bool:
@@ -98,7 +90,7 @@ class RulesBatch:
     def _evaluated(self, problem: Any) -> Evaluation:
         """Loss and gradients, of the shapes they must have."""
         state = self.state()
-        evaluation = self.method.evaluate(problem, state)
+        evaluation: Evaluation = self.method.evaluate(problem, state)
         gradients = (evaluation.vector_gradient, state.vector), (evaluation.scale_gradient, state.scale)
         if np.shape(evaluation.loss) != self.alive.shape or any(np.shape(a) != b.shape for a, b in gradients):
             shapes = [np.shape(evaluation.loss), *(np.shape(a) for a, _ in gradients)]
@@ -135,24 +127,6 @@ class RulesBatch:
     def position(self) -> Position:
         """Where each run stands, or ended."""
         return position_of(self.state(), self.method.has_scale, self.problem, self._perp_units)
-
-    def settled_since(self, step: int) -> NDArray[np.bool_]:
-        """Whether the runs have had constant steps since that step, for good."""
-        return np.full(self.alive.size, settled(self.schedules, step))
-
-    def gradient_vanishes(self) -> NDArray[np.bool_]:
-        """Where the gradient in the method's own coordinates is zero to rounding."""
-        position = self.position()
-        return np.asarray(self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale))
-
-    def set_limit(self, limit: Array) -> None:
-        """Set the loss beyond which a run has diverged."""
-        self.limit = limit
-        self.alive &= self.loss <= limit
-
-    def retire(self, which: NDArray[np.bool_]) -> None:
-        """End these runs where they stand."""
-        self.alive &= ~which
 
 
 def step_at(step: StepSize, value: float, state: State) -> Array:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...methods.contract import Array, Method, State
+from ...methods.contract import Method, State
 from ...methods.registry import COMPILED
 from ...methods.training import BUFFERS
-from ...schedules import Schedule, bind_steps
-from ..batch import Position, Records, Start, position_of, record_by_pieces, settled
+from ...schedules import bind_steps
+from ..batch import Batch, Position, Records, Start, position_of, record_by_pieces
 
 
-class SampledBatch:
+class SampledBatch(Batch):
     """n runs of one method with random steps, on a least-squares problem whose samples are kept apart; see `batch.Batch`.
 
     Parameters
@@ -28,14 +28,11 @@ class SampledBatch:
         Not used.
     """
 
-    shares_methods = False
-    uses_threads = False
-
     def __init__(self, method: Any, problem: Any, start: Start, low: float, threads: int = 1) -> None:
         from ..kernels import sampled as kernels
 
         self._kernels = kernels
-        self.method, self.problem = method, problem
+        self.method, self.problem, self.schedules = method, problem, method.schedules
         self._low, self._perp_units = low, start.perp_units
         self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._steps = bind_steps(method, problem)
@@ -65,11 +62,6 @@ class SampledBatch:
     def clock(self) -> int:
         """The step number of the runs that are alive."""
         return int(self._clock[0])
-
-    @property
-    def schedules(self) -> tuple[Schedule, Schedule]:
-        """The method's."""
-        return self.method.schedules  # type: ignore[no-any-return]
 
     @property
     def has_zero_scale(self) -> bool:
@@ -122,21 +114,3 @@ class SampledBatch:
         which = slice(1) if first_only else slice(None)
         state = State(self._vector[which], self._scale[which].copy())
         return position_of(state, self.method.has_scale, self.problem, self._perp_units)
-
-    def settled_since(self, step: int) -> NDArray[np.bool_]:
-        """Whether the runs have had constant steps since that step, for good."""
-        return np.full(self.alive.size, settled(self.schedules, step))
-
-    def gradient_vanishes(self) -> NDArray[np.bool_]:
-        """Where the gradient of all samples is zero to rounding."""
-        position = self.position()
-        return np.asarray(self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale))
-
-    def set_limit(self, limit: Array) -> None:
-        """Set the loss beyond which a run has diverged."""
-        self.limit = limit
-        self.alive &= self.loss <= limit
-
-    def retire(self, which: NDArray[np.bool_]) -> None:
-        """End these runs where they stand."""
-        self.alive &= ~which

@@ -11,11 +11,11 @@ from ..._pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
 from ...problems import MatrixSensing
-from ...schedules import Schedule, bind_steps
-from ..batch import Position, Records, Start, record_by_pieces, settled
+from ...schedules import bind_steps
+from ..batch import Batch, Position, Records, Start, record_by_pieces, settled
 
 
-class SensingBatch:
+class SensingBatch(Batch):
     """n runs on one problem, each with a method of its own; see `batch.Batch`.
 
     A step of all runs is a call of the kernel per thread. Runs that have ended are left out of the next call, so their
@@ -41,6 +41,7 @@ class SensingBatch:
 
         self._kernels = kernels
         self.problem, self.methods, self.method = problem, tuple(methods), methods[0]
+        self.schedules = [schedule for method in methods for schedule in method.schedules]
         self._low, self._threads = low, threads
         states: list[State] = [start.state for start in starts]
         self._kind = np.array([getattr(kernels, str(COMPILED[type(method)].kernel)) for method in methods])
@@ -76,11 +77,6 @@ class SensingBatch:
     def clock(self) -> int:
         """The step number of the runs that are alive, or of the last that ended."""
         return int(self.ended_at[self.alive].max() if self.alive.any() else self.ended_at.max())
-
-    @property
-    def schedules(self) -> list[Schedule]:
-        """Those of all methods."""
-        return [schedule for method in self.methods for schedule in method.schedules]
 
     def settled_since(self, step: int) -> NDArray[np.bool_]:
         """Which runs have had constant steps since that step, for good."""
@@ -181,15 +177,6 @@ class SensingBatch:
                     scale = scale[:, 0] if scale.ndim == 2 and not columns else scale
                     answer[which] = self.problem.gradient_vanishes(position.unit[which], scale, scaled)
         return answer
-
-    def set_limit(self, limit: Array) -> None:
-        """Set the loss beyond which a run has diverged."""
-        self.limit = limit
-        self.alive &= self.loss <= limit
-
-    def retire(self, which: NDArray[np.bool_]) -> None:
-        """End these runs where they stand."""
-        self.alive &= ~which
 
 
 def _round_up(number: int, multiple: int) -> int:
