@@ -126,10 +126,6 @@ class TestEveryMethodOnEveryProblem:
                 assert float(data.norm[0, i, j]) == pytest.approx(run.norm, rel=1e-10)
                 assert float(data.loss[0, i, j]) == pytest.approx(run.loss, rel=1e-9, abs=1e-14)
 
-    def test_state_does_not_leak(self, problem, method):
-        a, b = (wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=30) for _ in range(2))
-        np.testing.assert_array_equal(a.weights, b.weights)
-
 
 def test_a_problem_that_is_not_one_is_refused():
     class Nothing:
@@ -461,3 +457,93 @@ def test_run_and_sweep_have_the_same_bits():
                 if name != "final_scale" or method.has_scale:  # gradient descent's is a norm, taken of all runs at once
                     expected = [[getattr(run, name.removeprefix("final_")) for run in row] for row in runs]
                     np.testing.assert_array_equal(data[name].values[0], expected)
+
+
+@pytest.mark.parametrize("coordinates", ["reduced", "full"])
+@pytest.mark.parametrize("name", ["wn", "own, full", "rpgd with momentum"])
+def test_sweeps_have_the_same_bits_on_any_number_of_threads(name, coordinates):
+    problem = wn.LeastSquares(A, np.ones(6))
+    starts = RNG.standard_normal((13, 14))
+    options = {"max_steps": 200, "coordinates": coordinates}
+    one, two = (wn.sweep(problem, {"m": METHODS[name]}, np.linspace(0.3, 2, 7), starts, threads=t, **options) for t in (1, 2))
+    assert one.identical(two)
+
+
+@pytest.mark.parametrize("place", ["evaluate", "update"])
+@pytest.mark.parametrize("method", [wn.GradientDescent(0.05), wn.RPGD(0.02, 0.02, momentum=0.7, batch_size=3, seed=1)])
+def test_an_interruption_inside_a_rule_loses_nothing(method, place, monkeypatch):
+    """Wherever Ctrl-C strikes, the result's state, step number and loss belong together."""
+    problem = wn.LeastSquares(A, np.ones(6))
+    whole = wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=60, coordinates="full")
+    original, calls = getattr(type(method), place), []
+
+    def interrupt(self, *arguments):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(type(method), place, interrupt)
+    with pytest.raises(wn.Interrupted) as stop:
+        wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=60, coordinates="full")
+    monkeypatch.undo()
+    part = stop.value.result
+    assert part.loss == pytest.approx(float(problem.value(part.weights)), rel=1e-12)
+    rest = wn.run(method, problem, start=part, tolerance=0, max_steps=60 - part.num_steps)
+    np.testing.assert_array_equal(rest.weights, whole.weights)
+
+
+def test_momentum_is_not_dropped_where_another_backend_would_go_on(monkeypatch):
+    problem = wn.LeastSquares(A, np.ones(6))
+    method = wn.RPGD(0.02, 0.02, momentum=0.7)
+    part = wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=20)
+    monkeypatch.setattr(diagonal.DiagonalBatch, "can_run", staticmethod(lambda method: False))
+    with pytest.raises(ValueError, match=r"made by DiagonalBatch and would go on by RulesBatch .* momentum"):
+        wn.run(method, problem, start=part, tolerance=0, max_steps=20)
+
+
+def test_a_status_does_not_depend_on_the_other_runs():
+    """Whether a run is judged at a look is its own affair: alone it stops where it stops in company."""
+    problem = wn.LeastSquares(np.vstack([A, A[:2]]), RNG.standard_normal(8))  # an unreachable y: runs come to rest
+    starts, scales = RNG.standard_normal((6, 14)), [0.3, 1.0, 4.0]
+    for method in (wn.WeightNorm(0.02, 0.5), wn.RPGD(0.2, 0.05), wn.GradientDescent(0.02)):
+        together = wn.sweep(problem, {"m": method}, scales, starts, tolerance=1e-31, max_steps=40_000)
+        for i, w in enumerate(starts):
+            alone = wn.sweep(problem, {"m": method}, scales, w, tolerance=1e-31, max_steps=40_000)
+            np.testing.assert_array_equal(alone.num_steps.values[0, 0], together.num_steps.values[0, i])
+            np.testing.assert_array_equal(alone.status.values[0, 0], together.status.values[0, i])
+
+
+def test_a_run_that_diverged_says_nan_in_every_backend():
+    problem = wn.LeastSquares(A, np.ones(6))
+    for method, c in ((wn.RPGD(1e200, 1e155), "full"), (wn.RPGD(1e200, 1e155, batch_size=2, seed=0), "reduced")):
+        result = wn.run(method, problem, 1.3, W0, max_steps=50, coordinates=c)
+        assert result.status == "diverged"
+        assert not np.isfinite(result.weights).all()
+        with pytest.raises(ValueError, match="not finite"):
+            wn.run(wn.GradientDescent(0.1), problem, start=result)
+
+
+def test_code_found_under_another_signature_is_not_run(tmp_path):
+    """A race of two processes can leave one's index and another's code on disk; the forgery is noticed."""
+    code = (
+        "import sys, numpy as np, weightnorm as wn\n"
+        "from weightnorm.sweep import compute_grid\n"
+        "p = [wn.datasets.make_regression(5, 14, condition_number=2.0, seed=s) for s in range(20)]\n"
+        "w = np.array([wn.datasets.random_direction(14, s) for s in range(20)])\n"
+        "which = p if sys.argv[1] == 'many' else p[3]\n"
+        "found, _ = compute_grid(which, {'m': wn.GradientDescent(0.05)}, [1.0], w, 1e-5, 10**4)\n"
+        "print(int(found['num_steps'][0, 3, 0]))\n"
+    )
+
+    def steps(kind, folder):
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+        command = [sys.executable, "-c", code, kind]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    expected = steps("one", tmp_path / "one")
+    assert steps("many", tmp_path / "many") == expected
+    for data in (tmp_path / "many").rglob("diagonal.advance*.nbc"):
+        (target,) = (tmp_path / "one").rglob(data.name)
+        target.write_bytes(data.read_bytes())
+    assert steps("one", tmp_path / "one") == expected

@@ -201,6 +201,10 @@ def _kernel_step(problem):
 
 class TestDraws:
     def test_batches_are_rows_without_replacement_each_as_likely(self):
+        large = wn.GradientDescent(0.1, batch_size=3, seed=0).sampling.draws(1_000)
+        many = np.array([large.at(t)[0] for t in range(3_000)])
+        assert all(len(set(row)) == 3 for row in many.tolist())
+        assert abs(many.mean() - 499.5) < 5 * 290 / np.sqrt(many.size)
         draws = wn.GradientDescent(0.1, batch_size=3, seed=0).sampling.draws(8)
         rows = np.array([draws.at(t)[0] for t in range(8_000)])
         assert rows.shape == (8_000, 3)
@@ -297,16 +301,31 @@ def test_batches_and_momentum_on_matrix_sensing():
     close(result.weights, g * W @ W.T)
 
 
-def test_momentum_with_one_scale_per_column():
+@pytest.mark.parametrize("kind", ["rpgd", "wn"])
+def test_momentum_with_one_scale_per_column(kind):
+    """Against a plain loop on the columns, whole and in two parts."""
     problem, start = wn.datasets.make_sensing(5, 1, 12, seed=0), wn.datasets.sensing_start(5, seed=0)
-    for kind in (wn.RPGD, wn.WeightNorm):
-        method = kind(1e-3, 1e-3, blocks="columns", momentum=0.5)
-        whole = wn.run(method, problem, **start, tolerance=0, max_steps=100)
-        part = wn.run(method, problem, **start, tolerance=0, max_steps=40)
-        rest = wn.run(method, problem, start=part, tolerance=0, max_steps=60)
-        np.testing.assert_array_equal(rest.weights, whole.weights)
-        plain = wn.run(kind(1e-3, 1e-3, blocks="columns"), problem, **start, tolerance=0, max_steps=100)
-        assert np.abs(plain.weights - whole.weights).max() > 1e-6
+    method = {"rpgd": wn.RPGD, "wn": wn.WeightNorm}[kind](1e-3, 2e-3, blocks="columns", momentum=0.5)
+    whole = wn.run(method, problem, **start, tolerance=0, max_steps=100)
+    part = wn.run(method, problem, **start, tolerance=0, max_steps=40)
+    rest = wn.run(method, problem, start=part, tolerance=0, max_steps=60)
+    np.testing.assert_array_equal(rest.weights, whole.weights)
+    A, y, W = problem.sensors, problem.y, np.asarray(start["direction"])
+    W, D = W / np.linalg.norm(W, axis=0), np.full(W.shape[1], float(start["scale"]))
+    buffer, scale_buffer = np.zeros_like(W), np.zeros_like(D)
+    for _ in range(100):
+        n = np.linalg.norm(W, axis=0)
+        U = W / n
+        M = np.tensordot(np.tensordot(A, U @ np.diag(D) @ U.T, axes=2) - y, A, axes=1) / len(y)
+        M = (M + M.T) / 2
+        G, slope = 2 * M @ U * D, np.sum(U * (M @ U), axis=0)
+        own = G if kind == "rpgd" else (G - np.sum(U * G, axis=0) * U) / n
+        buffer, scale_buffer = 0.5 * buffer + own, 0.5 * scale_buffer + slope
+        W, D = W - 1e-3 * buffer, D - 2e-3 * scale_buffer
+        if kind == "rpgd":
+            W = W / np.linalg.norm(W, axis=0)
+    U = W / np.linalg.norm(W, axis=0)
+    close(whole.weights, U @ np.diag(D) @ U.T)
 
 
 def test_a_run_of_another_method_begins_with_empty_buffers():
@@ -324,7 +343,9 @@ def test_reduced_is_full_and_signs_do_not_matter(kind, momentum):
     w0, method = wn.datasets.random_direction(12, 3), method_of(kind, momentum)
     a = wn.run(method, problem, 1.1, w0, tolerance=0, max_steps=300)
     b = wn.run(method, problem, -1.1, -w0, tolerance=0, max_steps=300)
+    c = wn.run(method, problem, 1.1, w0, tolerance=0, max_steps=300, coordinates="full")
     close(a.weights, b.weights, 1e-12)
+    close(a.weights, c.weights, 1e-11)
 
 
 @pytest.mark.parametrize(

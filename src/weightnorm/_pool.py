@@ -74,11 +74,14 @@ def share(work: Callable[[Item], object], parts: Sequence[Item]) -> None:
 
     for part in parts[1:]:
         _thread.start_new_thread(guarded, (part,))
-    try:
-        work(parts[0])
-    finally:
-        for _ in parts[1:]:
-            done.acquire()
+    guarded(parts[0])
+    for _ in parts:
+        while True:  # Ctrl-C does not end the waiting: it is heard afterwards
+            try:
+                done.acquire()
+                break
+            except KeyboardInterrupt as error:
+                failures.append(error)
     if failures:
         raise failures[0]
 

@@ -108,6 +108,7 @@ def run(
     try:
         code = loop(begun.batch, policy)
     except KeyboardInterrupt:
+        begun.batch.advance(0)  # so that the loss and the step number are those of the state
         message = f"interrupted after {begun.batch.clock - begun.clock} steps; go on with start="
         raise Interrupted(begun.result(Status.MAX_STEPS, message, policy.recorder)) from None
     status = STATUSES[int(code[0])]
@@ -155,7 +156,13 @@ def _go_on(method: Method, problem: Problem, start: Result, reduced: bool, toler
     same = end.continues(method, problem)
     if same:
         space = coordinates_of(method, problem, end.reduced)
-        if end.kind == backend_of(method, space.problem, end.reduced).__name__:
+        kind = backend_of(method, space.problem, end.reduced).__name__
+        if end.kind != kind and getattr(method, "momentum", 0.0):
+            raise ValueError(
+                f"start was made by {end.kind} and would go on by {kind} (NUMBA_DISABLE_JIT?), which cannot take its momentum "
+                "over; go on as it was made, or give scale and direction"
+            )
+        if end.kind == kind:
             frame = Frame(space, end.axes)
             unit, perp_units = start.direction[None], space.perp_units(start.direction[None], every is not None)
             first = Start(np.atleast_1d(start.scale), unit, end.clock, end.state, end.limit, None, perp_units)
@@ -202,8 +209,7 @@ class _Run:
         found = small.summary(position.unit, scale, position.perp, measured=False)
         unit = self.frame.lift(position.unit[0])
         weights = problem.weights(unit[None], scale)[0]
-        # Whether no more can be found out later.
-        final = not np.isfinite(weights).all() or type(problem).perp_and_distance is Problem.perp_and_distance
+        final = not (np.isfinite(weights).all() and problem.can_measure)  # no more can be found out later
         perp, distance = (_number(found.get(name), final) for name in ("perp_norm", "distance"))
         many = scale.ndim == 2
         if self.reduced and not runs_reduced(self.method):

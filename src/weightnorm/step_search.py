@@ -160,6 +160,8 @@ def search_steps(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[StepSearch]:
     """`search_step` for many (rule, scale, direction) on one problem, all together."""
+    if getattr(problem, "backend", None) != "sensing":
+        raise TypeError(f"problem must be a MatrixSensing, got {type(problem).__name__}; search_step is for matrix sensing")
     first = _validate.real("largest", largest, minimum=0.0, strict=True)
     count = _validate.integer("num_candidates", num_candidates, minimum=1)
     refinements = _validate.integer("refinements", refinements)

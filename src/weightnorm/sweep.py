@@ -25,9 +25,12 @@ from .run import MAX_STEPS
 if TYPE_CHECKING:
     import xarray
 
-_BLOCK = 8  # runs that one kernel block advances together
+_BLOCK = 32  # neighbouring runs that stay together, as in a block of the kernel
+_PIECES = (
+    8  # of work without threads of its own, at most: whatever the threads, since products round by how many rows they have
+)
 _PIECE = 2**21  # numbers in the vectors of one piece of work, at most
-_PROGRESS = 256  # blocks in one piece of work, at most
+_PROGRESS = 64  # blocks in one piece of work, at most
 
 Indices = NDArray[np.intp]
 Progress = Callable[[int, int], None]
@@ -84,6 +87,7 @@ def sweep(
     >>> bool((rpgd < gd).all())
     True
     """
+    _check_methods(methods, [problem])
     out, g = compute_grid(problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress)
     return _dataset(out, problem.variables, list(methods), g, tolerance, max_steps)
 
@@ -164,7 +168,7 @@ class _Lane:
         if len(problems) == 1:
             entered, perp_units = spaces[0].enter(units), spaces[0].perp_units(units, True)
         else:
-            small, parts = type(small).stack([space.problem for space in spaces]), zip(spaces, units, strict=True)
+            small, parts = small.stack([space.problem for space in spaces]), zip(spaces, units, strict=True)
             entered, perp_units = _in_one(small.dimension, [space.enter(unit[None])[0] for space, unit in parts]), None
         require_isometry(spaces[0], units, entered)
         places = np.flatnonzero(~undefined(method, small, g))
@@ -207,8 +211,8 @@ def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
     """The grid cut into pieces of work, none too large for memory or to report progress.
 
     Methods share a piece where their backend can. Runs of one scale, which take about as many steps, are neighbours, so
-    that they share the lanes of a block. Where a backend has no threads of its own, there are two pieces per worker, each of
-    every k-th block, so that they take about as long.
+    that they share the lanes of a block. Where a backend has no threads of its own, there are several pieces, each of every
+    k-th block, so that they take about as long.
     """
     groups: dict[Any, list[Indices]] = {}
     for index, lane in enumerate(lanes):
@@ -219,10 +223,11 @@ def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
     for group in groups.values():
         runs, lane = np.concatenate(group, axis=1), lanes[group[0][0, 0]] if group[0].size else lanes[0]
         alone = lane.backend.uses_threads or workers == 1
-        block = np.arange(runs.shape[1]) // _BLOCK
-        num_blocks = -(-runs.shape[1] // _BLOCK)
-        fitting = max(1, _PIECE // (_BLOCK * int(np.prod(lane.units.shape[1:]))))
-        count = max(1 if alone else min(2 * workers, num_blocks), -(-num_blocks // min(fitting, _PROGRESS)))
+        apart = 1 if lane.backend.uses_threads else _PIECES
+        size = _BLOCK if lane.backend.uses_threads else 8
+        block, num_blocks = np.arange(runs.shape[1]) // size, -(-runs.shape[1] // size)
+        fitting = max(1, _PIECE // (size * int(np.prod(lane.units.shape[1:]))))
+        count = max(min(apart, num_blocks), -(-num_blocks // min(fitting, _PROGRESS)))
         pieces += [_Piece(runs[:, block % count == piece], alone) for piece in range(count)]
     return [piece for piece in pieces if piece.runs.size]
 

@@ -195,7 +195,7 @@ def position_of(state: State, has_scale: bool, problem: Any, perp_units: Array |
     norm = safe_norm(state.vector, state.scale)
     wide = expand(norm, state.vector)
     with np.errstate(invalid="ignore"):
-        unit = np.where(wide > 0, state.vector / np.where(wide > 0, wide, 1.0), 0.0)
+        unit = state.vector / np.where(wide == 0, 1.0, wide)  # NaN where a run has diverged
     perp = np.full(len(norm), np.nan) if perp_units is None else np.einsum("ij,ij->i", unit, perp_units)
     if not has_scale:
         return Position(unit, problem.scale_of(norm), np.ones_like(norm), perp)

@@ -153,6 +153,8 @@ class Standstill(Judge):
     ----------
     cycling, rough : (n,) bool arrays or None
         Which runs came back to the same points at the last look, and whose loss went up and down without improving.
+    watched : (n,) bool array
+        Which runs are judged at the next look: those whose loss has not halved since the last, whatever the others do.
     growing : (n, size) bool array or None
         Which coordinates grew in size at every step of the window: a small part that leaves a saddle moves less than
         rounding at first, but it keeps growing.
@@ -166,7 +168,7 @@ class Standstill(Judge):
     growing: NDArray[np.bool_] | None = None
     window: list[_Glimpse] = field(default_factory=list)
     judged: int = 0
-    following: bool = False
+    watched: Any = True
     due: int = 0
 
     active = True
@@ -206,24 +208,25 @@ class Standstill(Judge):
         return max(FIRST_LOOK, 1 << clock.bit_length())
 
     def follows(self, batch: Batch) -> bool:
-        """Whether to follow the runs up to the next look; decided once, when the window before it begins.
+        """Whether any runs are to be followed up to the next look; decided once, when the window before it begins.
 
-        The first look only takes note of the loss. At later ones runs whose loss has halved since are left alone.
+        The first look only takes note of the loss. At later ones runs whose loss has halved since are left alone, whatever
+        the others do.
         """
         look = self.next_look(batch.clock)
         if self.judged != look:
             self.judged = look
             loss = batch.loss.copy()
             if self.best is None:
-                self.following, self.best, self.last_clock = False, loss, batch.clock
+                self.watched = np.zeros(batch.alive.shape, dtype=bool)
+                self.best, self.last_clock = loss, batch.clock
                 return False
             with np.errstate(invalid="ignore"):
-                progress = ~batch.alive | (loss < SMALL_GAIN * self.best)
-                self.following = not bool(progress.all())
-                if not self.following:
-                    self.best, self.last_clock = np.fmin(loss, self.best), batch.clock
-                    self.cycling = self.rough = None
-        return self.following
+                self.watched = batch.alive & ~(loss < SMALL_GAIN * self.best)
+            self.best = np.where(self.watched, self.best, np.fmin(loss, self.best))
+            if not self.watched.any():
+                self.last_clock, self.cycling, self.rough = batch.clock, None, None
+        return bool(self.watched.any())
 
     def remember(self, batch: Batch) -> None:
         """Remember where the runs are at one step of the window before a look."""
@@ -240,7 +243,7 @@ class Standstill(Judge):
     def look(self, batch: Batch) -> NDArray[np.bool_]:
         """Which runs stand still: their gradient vanishes, or their steps are rounding and the loss no longer improves."""
         self.remember(batch)
-        still = gradient_vanishes(batch)
+        still = gradient_vanishes(batch) & self.watched
         losses = np.array([glimpse.loss for glimpse in self.window])
         with np.errstate(invalid="ignore", over="ignore"):
             lowest = losses.min(axis=0)
@@ -250,12 +253,12 @@ class Standstill(Judge):
                 recurs, depth = self._recurrence()
                 rests = ~np.array([glimpse.moved for glimpse in self.window[1:]]).any(axis=0)
                 leaves = self.growing.any(axis=1)
-                still |= idle & (rests | (recurs & (depth <= SHALLOW))) & ~leaves
-                self.cycling = fruitless & recurs & ~still
+                still |= idle & (rests | (recurs & (depth <= SHALLOW))) & ~leaves & self.watched
+                self.cycling = fruitless & recurs & ~still & self.watched
                 rises = (np.diff(losses, axis=0) > RISE * losses[1:]).any(axis=0)
-                self.rough = fruitless & rises & ~self.cycling & ~still
-                lowest = np.fmin(lowest, self.best)
-        self.best, self.last_clock = lowest, batch.clock
+                self.rough = fruitless & rises & ~self.cycling & ~still & self.watched
+                lowest = np.where(self.watched, np.fmin(lowest, self.best), self.best)
+        self.best, self.last_clock = lowest, batch.clock - WINDOW  # as for runs that were not followed
         self.before, self.growing, self.window = None, None, []
         return still
 

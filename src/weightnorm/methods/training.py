@@ -11,6 +11,7 @@ from .. import _validate
 from .contract import Array, Evaluation, State
 
 _AHEAD = 2**16  # random numbers drawn at once, at most, but for a step that needs more
+_SMALL = 256  # samples up to which it is faster to shuffle them all
 _LARGEST_SEED = 2**63 - 1
 BUFFERS = ("vector_buffer", "scale_buffer")  # what momentum keeps in a state
 
@@ -119,8 +120,12 @@ class Draws:
         self._rows: NDArray[np.intp] | None = None
         self._noise: Array | None = None
         if sampling.batch_size is not None:
-            order = keys.random(shape).argsort(axis=1)
-            self._rows = np.sort(order[:, : sampling.batch_size], axis=1)
+            if self._size <= _SMALL:
+                order = keys.random(shape).argsort(axis=1)[:, : sampling.batch_size]
+            else:  # a draw at a time, whose cost does not grow with the number of samples
+                size, count = sampling.batch_size, self._length
+                order = np.array([keys.choice(self._size, size, replace=False, shuffle=False) for _ in range(count)])
+            self._rows = np.sort(order, axis=1)
         if sampling.label_noise:
             self._noise = sampling.label_noise * noises.standard_normal(shape)
         self._chunk = chunk

@@ -11,7 +11,7 @@ weights are a factor of a matrix has directions (n, d, r) and, with `blocks="col
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -49,6 +49,7 @@ class Problem(ABC):
     curvature: Any = None  # λmax, the largest curvature, for curvature steps; None where there is none
     reference: Any = None  # the solution distances are measured from, in these coordinates: a reduced problem has its own
     has_columns: ClassVar[bool] = False  # whether weights are a factor whose columns may have a scale each
+    can_measure: ClassVar[bool] = False  # whether `perp_and_distance` knows more than a run does
     has_label_noise: bool = False  # whether y are numbers that noise may be added to
     backend: str = "rules"  # which kernels know this problem, see engine/start.py
     variables: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -163,6 +164,10 @@ class Problem(ABC):
     def in_full(self) -> Reduction:
         """The problem's own coordinates."""
         return Reduction(self)
+
+    def stack(self, problems: Sequence[Any]) -> Problem:
+        """Reduced problems of the kind of this one as one, with one per run, so that runs on them advance together."""
+        raise TypeError(f"runs on several problems advance together on least squares only, got {type(self).__name__}")
 
     def of_runs(self, runs: NDArray[np.intp]) -> Problem:
         """The problem of these runs; another one only where each run has its own."""

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 class LinearModel(Problem):
     """A problem whose loss depends on x through A x alone: the row space of A is all that training sees."""
 
+    can_measure = True
     A: Any
     y: Vector
     shape: tuple[int, int]

@@ -45,6 +45,7 @@ class MatrixSensing(Problem):
     """
 
     has_columns = True
+    can_measure = True
     has_label_noise = True
     backend = "sensing"
 
@@ -219,7 +220,7 @@ class MatrixSensing(Problem):
             sign = -1.0 if (g < 0).any() else 1.0
             if (sign * g < 0).any():
                 raise ValueError(
-                    "start has scales of both signs, so its weights are no multiple of a W Wᵀ; use blocks='columns'"
+                    "start has scales of both signs, so its weights are no multiple of a W Wᵀ: only blocks='columns' can go on"
                 )
             W, g = W * np.sqrt(np.abs(g)) if g.any() else W, np.asarray(sign * np.abs(g).sum())
         elif columns and g.ndim == 0:

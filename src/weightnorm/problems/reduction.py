@@ -50,15 +50,14 @@ class Diagonal(Problem):
         self.curvatures, self.target, self.floor, self.zero_loss = curvatures, target, floor, zero_loss
         self.dimension = int(curvatures.shape[-1]) + 1
 
-    @classmethod
-    def stack(cls, problems: Sequence[Diagonal]) -> Diagonal:
+    def stack(self, problems: Sequence[Diagonal]) -> Diagonal:
         """One problem per run, those of smaller rank with zeros in the rest."""
         rank = max(problem.curvatures.size for problem in problems)
         arrays = np.zeros((2, len(problems), rank))
         for i, problem in enumerate(problems):
             arrays[:, i, : problem.curvatures.size] = problem.curvatures, problem.target
         floors, losses = (np.array([getattr(p, name) for p in problems]) for name in ("floor", "zero_loss"))
-        return cls(arrays[0], arrays[1], floors, losses)
+        return Diagonal(arrays[0], arrays[1], floors, losses)
 
     def of_runs(self, runs: NDArray[np.intp]) -> Diagonal:
         """The problems of these runs, in their order."""

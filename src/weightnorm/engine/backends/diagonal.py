@@ -1,4 +1,4 @@
-"""Runs on a diagonal problem by the compiled kernel: eight to a block, any number of blocks, a problem each if need be."""
+"""Runs on a diagonal problem by the compiled kernel: 4 or 32 to a block, any number of blocks, a problem each if need be."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ class DiagonalBatch(Batch):
         self._count, self._width = len(fields), kernels.WIDTH
         self._blocks = -(-self._count // kernels.WIDTH)
         self._curvatures, self._shift = (self._of_problem(a) for a in (problem.curvatures, -problem.target))
-        self._clocks = np.full(threads, start.clock, dtype=np.int64)  # one per thread, kept by the kernel: all the same
+        self._clocks = np.full(
+            min(threads, self._blocks), start.clock, dtype=np.int64
+        )  # one per thread, kept by the kernel: all the same
         self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
         self._spare = [np.empty_like(a) for a in self._now[:2]]
         self._final = [a.copy() for a in self._now]
@@ -142,7 +144,7 @@ class DiagonalBatch(Batch):
         values = tuple(np.append(step.values(first, count), 0.0) for step in self._steps)
         blocks = np.flatnonzero(self._alive)
         parts = min(len(self._clocks), 1 + blocks.size * count * self.problem.dimension // WORTH_A_THREAD, max(1, blocks.size))
-        work = [(blocks[i::parts], self._clocks[i : i + 1]) for i in range(parts)]
+        work = [(np.ascontiguousarray(blocks[i::parts]), self._clocks[i : i + 1]) for i in range(parts)]
         if parts == 1:
             self._call(*work[0], values, every, record)
         else:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching
+from numba.core import caching, sigutils
 
 
 def enabled() -> bool:
@@ -46,7 +46,9 @@ class _ForgivingCache(caching.FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was kept, or nothing where it cannot be read."""
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
+            # Two processes that save two signatures of one function at once may leave the index of one and the code of another.
+            return found if found is None or tuple(found.signature.args) == sigutils.normalize_signature(sig)[0] else None
         except Exception:  # whatever a damaged file makes numba raise
             return None
 
