@@ -260,7 +260,7 @@ class Standstill(Judge):
                 lowest = np.where(self.watched, np.fmin(lowest, self.best), self.best)
         self.best, self.last_clock = lowest, batch.clock - WINDOW  # as for runs that were not followed
         self.before, self.growing, self.window = None, None, []
-        return still
+        return np.asarray(still)
 
     def _recurrence(self) -> tuple[NDArray[np.bool_], Array]:
         """Which runs came back after 2 … LONGEST_PERIOD steps, all through a period, and how far they went meanwhile."""

@@ -58,9 +58,8 @@ class DiagonalBatch(Batch):
         self._count, self._width = len(fields), kernels.WIDTH
         self._blocks = -(-self._count // kernels.WIDTH)
         self._curvatures, self._shift = (self._of_problem(a) for a in (problem.curvatures, -problem.target))
-        self._clocks = np.full(
-            min(threads, self._blocks), start.clock, dtype=np.int64
-        )  # one per thread, kept by the kernel: all the same
+        # One clock per thread, kept by the kernel: all the same.
+        self._clocks = np.full(min(threads, self._blocks), start.clock, dtype=np.int64)
         self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
         self._spare = [np.empty_like(a) for a in self._now[:2]]
         self._final = [a.copy() for a in self._now]
