@@ -246,7 +246,7 @@ def test_shared_work_is_finished_before_an_error_is_raised():
         done.append(part)
 
     with pytest.raises(ValueError, match="two"):
-        share(work, [0, 1, 2, 3])
+        share(work, [0, 1, 2, 3], 2)
     assert sorted(done) == [0, 1, 3]
 
     def interrupted(part):
@@ -255,7 +255,7 @@ def test_shared_work_is_finished_before_an_error_is_raised():
         work(part + 10)
 
     with pytest.raises(KeyboardInterrupt):
-        share(interrupted, [0, 1])
+        share(interrupted, [0, 1], 2)
     assert 11 in done
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -55,33 +54,20 @@ def run_all(
             raise
 
 
-def share(work: Callable[[Item], object], parts: Sequence[Item]) -> None:
-    """Work on every part at once, the first in this thread; for short work that must not stop half-way.
+def share(work: Callable[[Item], object], parts: Sequence[Item], workers: int) -> None:
+    """Work on every part at once; for short work that must not stop half-way.
 
-    Whatever goes wrong, Ctrl-C included, is raised only when all parts are done. The threads are bare ones: the start of a
-    threading.Thread waits until it runs, which on a core that slept takes longer than a short part.
+    Whatever goes wrong, Ctrl-C included, is raised only when all parts are done.
     """
-    failures: list[BaseException] = []
-    done = threading.Semaphore(0)
-
-    def guarded(part: Item) -> None:
-        try:
-            work(part)
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            done.release()
-
-    for part in parts[1:]:
-        _thread.start_new_thread(guarded, (part,))
-    guarded(parts[0])
-    for _ in parts:
-        while True:  # Ctrl-C does not end the waiting: it is heard afterwards
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(work, part) for part in parts]
+        failures: list[BaseException] = []
+        while not all(future.done() for future in futures):
             try:
-                done.acquire()
-                break
-            except KeyboardInterrupt as error:
+                wait(futures)
+            except KeyboardInterrupt as error:  # heard afterwards
                 failures.append(error)
+    failures += [failed for future in futures if (failed := future.exception()) is not None]
     if failures:
         raise failures[0]
 

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     import xarray
 
 _BLOCK = 32  # neighbouring runs that stay together, as in a block of the kernel
-_PIECES = (
-    8  # of work without threads of its own, at most: whatever the threads, since products round by how many rows they have
-)
+_PIECES = 8  # of work without threads of its own
+_MANY = 2_000  # runs from which several pieces at once pay
 _PIECE = 2**21  # numbers in the vectors of one piece of work, at most
 _PROGRESS = 64  # blocks in one piece of work, at most
 
@@ -204,30 +203,34 @@ class _Piece:
             several = [lane.starts(starts[i : i + 1], g[places[i : i + 1]]) for i, lane in enumerate(chosen)]
             return start([lane.method for lane in chosen], first.problem, several, tolerance, threads=workers)
         begun, problem = first.starts(starts, g[places]), first.problem.of_runs(starts)
-        return start(private_copy(first.method), problem, begun, tolerance, compiled=reduced, threads=workers)
+        threads = workers if self.alone else 1
+        return start(private_copy(first.method), problem, begun, tolerance, compiled=reduced, threads=threads)
 
 
 def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
     """The grid cut into pieces of work, none too large for memory or to report progress.
 
     Methods share a piece where their backend can. Runs of one scale, which take about as many steps, are neighbours, so
-    that they share the lanes of a block. Where a backend has no threads of its own, there are several pieces, each of every
-    k-th block, so that they take about as long.
+    that they share the lanes of a block; a piece has every k-th block, so that the pieces take about as long. A backend with
+    threads of its own gets one piece and all of them, unless there are so many runs that it pays to have several pieces at
+    once. Without them the number of pieces is fixed: a product rounds its rows by how many there are.
     """
     groups: dict[Any, list[Indices]] = {}
     for index, lane in enumerate(lanes):
         runs = np.full((3, lane.places.size * num_starts), index)
         runs[1], runs[2] = np.tile(np.arange(num_starts), lane.places.size), np.repeat(lane.places, num_starts)
         groups.setdefault(lane.backend if lane.backend.shares_methods else index, []).append(runs)
+    many = sum(runs.shape[1] for group in groups.values() for runs in group) >= _MANY
     pieces = []
     for group in groups.values():
         runs, lane = np.concatenate(group, axis=1), lanes[group[0][0, 0]] if group[0].size else lanes[0]
-        alone = lane.backend.uses_threads or workers == 1
-        apart = 1 if lane.backend.uses_threads else _PIECES
-        size = _BLOCK if lane.backend.uses_threads else 8
+        threaded, shared = lane.backend.uses_threads, lane.backend.shares_methods
+        size = _BLOCK if threaded else 8
         block, num_blocks = np.arange(runs.shape[1]) // size, -(-runs.shape[1] // size)
         fitting = max(1, _PIECE // (size * int(np.prod(lane.units.shape[1:]))))
-        count = max(min(apart, num_blocks), -(-num_blocks // min(fitting, _PROGRESS)))
+        alone = workers == 1 or shared or (threaded and not many)
+        wanted = _PIECES if not threaded else 1 if alone else 2 * workers
+        count = max(min(wanted, num_blocks), -(-num_blocks // min(fitting, _PROGRESS)))
         pieces += [_Piece(runs[:, block % count == piece], alone) for piece in range(count)]
     return [piece for piece in pieces if piece.runs.size]
 

@@ -16,6 +16,7 @@ from ..batch import Batch, Position, Records, Start, multiples, records, safe_no
 from ..kernels import diagonal
 
 WIDE_FROM, WIDE_UP_TO = 12, 64  # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
+PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
 WORTH_A_THREAD = 2**19  # coordinates updated in all lanes of a block: some milliseconds
 
 
@@ -58,8 +59,8 @@ class DiagonalBatch(Batch):
         self._count, self._width = len(fields), kernels.WIDTH
         self._blocks = -(-self._count // kernels.WIDTH)
         self._curvatures, self._shift = (self._of_problem(a) for a in (problem.curvatures, -problem.target))
-        # One clock per thread, kept by the kernel: all the same.
-        self._clocks = np.full(min(threads, self._blocks), start.clock, dtype=np.int64)
+        self._threads, most = threads, 1 if threads == 1 else min(threads * PARTS_PER_THREAD, self._blocks)
+        self._clocks = np.full(most, start.clock, dtype=np.int64)  # one per part of a call, kept by the kernel: all the same
         self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
         self._spare = [np.empty_like(a) for a in self._now[:2]]
         self._final = [a.copy() for a in self._now]
@@ -147,7 +148,7 @@ class DiagonalBatch(Batch):
         if parts == 1:
             self._call(*work[0], values, every, record)
         else:
-            share(lambda part: self._call(*part, values, every, record), work)
+            share(lambda part: self._call(*part, values, every, record), work, self._threads)
         self._clocks[parts:] = self._clocks[0]
         return self._records(rows[rows <= self.ended_at[0]], record[..., 0]) if every else None
 

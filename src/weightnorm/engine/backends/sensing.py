@@ -104,7 +104,7 @@ class SensingBatch(Batch):
         if not going.size:
             return
         parts = np.array_split(going, min(self._threads, -(-going.size // 2)))
-        share(lambda part: self._call(part, count), parts)
+        share(lambda part: self._call(part, count), parts, self._threads)
 
     def _call(self, order: NDArray[np.intp], count: int) -> None:
         first = int(self.ended_at[order[0]])
