@@ -162,12 +162,26 @@ def method(v: Values, columns: bool = False) -> str:
                 "wn.RPGD(0.1, 0.1, bad=1)",
             )
         )
+    options = training(v)
     if kind == "GradientDescent":
-        return f"wn.GradientDescent({schedule(v)})"
+        return f"wn.GradientDescent({schedule(v)}{options})"
     extra = f", initial_norm={v.number('1.0', '2.0', '0.1')}" if kind == "WeightNorm" and v.chance(0.4) else ""
     if (columns and v.chance(0.5)) or v.chance(0.3 * v.hostility):
         extra += f", blocks={v.word('columns', 'all')}"
-    return f"wn.{kind}({schedule(v)}, {schedule(v)}{extra})"
+    return f"wn.{kind}({schedule(v)}, {schedule(v)}{extra}{options})"
+
+
+def training(v: Values) -> str:
+    """Momentum, mini-batches and label noise, seeded."""
+    options = ""
+    if v.chance(0.2):
+        options += f", momentum={v.number('0.5', '0.9', '0.0')}"
+        options += f", nesterov={v.pick(('True', 'False'))}" if "0.0" not in options else ""
+    if v.chance(0.1):
+        options += f", batch_size={v.whole('1', '2')}, seed={v.whole('0', '7')}"
+    elif v.chance(0.1):
+        options += f", label_noise={v.number('0.1', '0.01')}, seed={v.whole('0', '7')}"
+    return options
 
 
 def start(v: Values, d: int) -> tuple[str, str]:
