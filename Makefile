@@ -55,6 +55,7 @@ fuzz: $(STAMP)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/weightnorm bench --out benchmarks/latest.json
+	$(BIN)/python tools/measured.py
 
 reproduce: $(STAMP)
 	$(BIN)/weightnorm reproduce all --out reproduced

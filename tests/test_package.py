@@ -100,3 +100,18 @@ def test_a_peer_that_is_not_installed_is_skipped_with_a_line(monkeypatch):
     table = cases.figure_1_sweep(1, 1, lambda text: None)
     assert [line.split(":")[1] for line in table.lines] == [" not installed, skipped"] * 3
     assert report.ratios(table).keys() == {"NumPy, all runs batched", "NumPy, a loop per run"}
+
+
+def test_the_measured_section_of_the_readme_is_what_was_measured():
+    """Written by tools/measured.py from benchmarks/latest.json, and not by hand."""
+    import importlib.util
+    import json
+    from pathlib import Path
+
+    root = Path(__file__).parents[1]
+    spec = importlib.util.spec_from_file_location("measured", root / "tools" / "measured.py")
+    measured = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(measured)
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    data = json.loads((root / "benchmarks" / "latest.json").read_text(encoding="utf-8"))
+    assert measured.rewritten(readme, data) == readme

@@ -250,6 +250,8 @@ def _evaluate_gd_momentum(curvatures, shift, first, size, here, there, old, new,
     """2·loss of x; writes x' to `there` and the buffer to `new`."""
     loss = spread(0.0)
     back = spread(0.0) - eta
+    ahead = back * beta if nesterov else back  # x − η(∇ + βb) = x − η∇ − ηβ b: as short a chain as without Nesterov
+    straight = back if nesterov else spread(0.0)
     for k in range(size):
         x = load(here, offset + k * WIDTH)
         error = x + pick(shift, first + k)
@@ -257,9 +259,7 @@ def _evaluate_gd_momentum(curvatures, shift, first, size, here, there, old, new,
         loss = multiply_add(error, e, loss)
         b = multiply_add(beta, load(old, offset + k * WIDTH), e)
         store(new, offset + k * WIDTH, b)
-        if nesterov:
-            b = multiply_add(beta, b, e)
-        store(there, offset + k * WIDTH, multiply_add(back, b, x))
+        store(there, offset + k * WIDTH, multiply_add(ahead, b, multiply_add(straight, e, x)))
     return loss, loss, loss
 
 
