@@ -31,6 +31,9 @@ _MANY = 2_000  # runs from which several pieces at once pay
 _PIECE = 2**21  # numbers in the vectors of one piece of work, at most
 _PROGRESS = 64  # blocks in one piece of work, at most
 
+_FLAGS = np.arange(len(Status), dtype=np.int8)
+_MEANINGS = " ".join(status.value for status in Status)
+
 Indices = NDArray[np.intp]
 Progress = Callable[[int, int], None]
 
@@ -282,11 +285,8 @@ def _dataset(
 
     dims = ("method", "start", "scale")
     about = dict(floats) | {"num_steps": "updates made", "status": "why the run stopped"}
-    variables = {name: xarray.Variable(dims, out[name], {"long_name": text}) for name, text in about.items()}
-    variables["status"].attrs |= {
-        "flag_values": np.array([status.code for status in Status], dtype=np.int8),
-        "flag_meanings": " ".join(status.value for status in Status),
-    }
+    variables = {name: xarray.Variable(dims, out[name], {"long_name": text}, fastpath=True) for name, text in about.items()}
+    variables["status"].attrs |= {"flag_values": _FLAGS.copy(), "flag_meanings": _MEANINGS}
     coordinates = _coordinates(dims, names, out["status"].shape[1], scales)
     return xarray.Dataset(variables, coordinates, {"tolerance": tolerance, "max_steps": max_steps})
 
