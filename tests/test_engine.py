@@ -16,6 +16,7 @@ import pytest
 
 import weightnorm as wn
 from weightnorm._pool import share
+from weightnorm.engine import kernels
 from weightnorm.engine.backends import diagonal
 from weightnorm.engine.batch import Start
 from weightnorm.engine.loop import Policy, Standstill, loop
@@ -220,6 +221,16 @@ def test_problems_with_curvatures_of_their_own_share_a_batch():
         assert run.loss == pytest.approx(found["loss"][0, i, 0], rel=1e-13)
 
 
+def test_kernels_of_two_widths_have_names_of_their_own():
+    """By which numba's cache on disk knows them."""
+    narrow, wide = (kernels.diagonal(wide=w) for w in (False, True))
+    for name in ("advance", "_evaluate_gd", "_update_wn_momentum", "_power"):
+        a, b = (getattr(kernel, name).py_func.__qualname__ for kernel in (narrow, wide))
+        assert a.startswith(f"{name}_4_")
+        assert b.startswith(f"{name}_32_")
+
+
+@pytest.mark.slow
 def test_kernels_of_two_widths_do_not_share_a_place_on_disk(tmp_path):
     """The wide kernel found in the narrow one's place would compute something else, and say nothing."""
     code = (
@@ -524,6 +535,7 @@ def test_a_run_that_diverged_says_nan_in_every_backend():
             wn.run(wn.GradientDescent(0.1), problem, start=result)
 
 
+@pytest.mark.slow
 def test_code_found_under_another_signature_is_not_run(tmp_path):
     """A race of two processes can leave one's index and another's code on disk; the forgery is noticed."""
     code = (

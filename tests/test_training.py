@@ -89,11 +89,10 @@ class TestAgainstThePlainLoop:
         assert (rest.loss, rest.total_steps) == (whole.loss, STEPS)
         close(rest.weights, path[-1][0])
 
-    @pytest.mark.parametrize("threads", [1, 2])
-    def test_sweep(self, problem, kind, options, threads):
+    def test_sweep(self, problem, kind, options):
         scales, starts = [-0.7, 0.5, 1.4], np.array([wn.datasets.random_direction(20, s) for s in range(5)])
         method = method_of(kind, options)
-        data = wn.sweep(problem, {"m": method}, scales, starts, tolerance=0, max_steps=STEPS, threads=threads)
+        data = wn.sweep(problem, {"m": method}, scales, starts, tolerance=0, max_steps=STEPS)
         for i, j in ((0, 2), (3, 0), (4, 1)):
             x = twin(kind, problem, options, scale=scales[j], w0=starts[i])[-1][0]
             assert float(data.norm[0, i, j]) == pytest.approx(np.linalg.norm(x), rel=1e-10)
