@@ -223,7 +223,7 @@ def test_problems_with_curvatures_of_their_own_share_a_batch():
 
 def test_kernels_of_two_widths_have_names_of_their_own():
     """By which numba's cache on disk knows them."""
-    narrow, wide = (kernels.diagonal(wide=w) for w in (False, True))
+    narrow, wide = (kernels.diagonal_kernel(wide=w) for w in (False, True))
     for name in ("advance", "_evaluate_gd", "_update_wn_momentum", "_power"):
         a, b = (getattr(kernel, name).py_func.__qualname__ for kernel in (narrow, wide))
         assert a.startswith(f"{name}_4_")

@@ -13,7 +13,7 @@ from ...methods.registry import COMPILED
 from ...problems.reduction import Diagonal
 from ...schedules import bind_steps
 from ..batch import Batch, Position, Records, Start, multiples, records, safe_norm
-from ..kernels import diagonal
+from ..kernels import diagonal_kernel
 
 WIDE_FROM, WIDE_UP_TO = 12, 64  # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
 PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
@@ -46,7 +46,7 @@ class DiagonalBatch(Batch):
     uses_threads = True
 
     def __init__(self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1) -> None:
-        kernels = self._kernels = diagonal(wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO)
+        kernels = self._kernels = diagonal_kernel(wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO)
         self.method, self.problem, self.schedules = method, problem, method.schedules
         self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._momentum: float = method.momentum  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ class DiagonalBatch(Batch):
     @staticmethod
     def can_run(method: Method) -> bool:
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        return diagonal().COMPILED and method.sampling is None  # type: ignore[attr-defined]
+        return diagonal_kernel().COMPILED and method.sampling is None  # type: ignore[attr-defined]
 
     @property
     def limit(self) -> Array:

@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 @cache
-def diagonal(wide: bool = False) -> ModuleType:
+def diagonal_kernel(wide: bool = False) -> ModuleType:
     """The kernel of diagonal problems, with 4 lanes or, `wide`, with 32.
 
     The wide one is the same source, loaded again under another name: numba compiles a function for its types and the lanes
