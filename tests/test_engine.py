@@ -216,6 +216,11 @@ def test_problems_with_curvatures_of_their_own_share_a_batch():
     assert {1, 0} <= set(np.ravel(found["status"] == 0).astype(int).tolist())  # some floors are above the tolerance
     for i, problem in enumerate(problems):
         run = wn.run(method, problem, 1.0, starts[i], tolerance=0.5, max_steps=20_000)
+        if i < 6:  # by the rules in NumPy, with λmax in both steps
+            rule, kernel = (
+                wn.run(method, problem, 1.0, starts[i], tolerance=0, max_steps=40, coordinates=c) for c in ("full", "reduced")
+            )
+            assert kernel.scale == pytest.approx(rule.scale, rel=1e-9)
         assert run.num_steps == found["num_steps"][0, i, 0]
         assert run.status.code == found["status"][0, i, 0]
         assert run.loss == pytest.approx(found["loss"][0, i, 0], rel=1e-13)
