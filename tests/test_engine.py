@@ -564,3 +564,8 @@ def test_code_found_under_another_signature_is_not_run(tmp_path):
         (target,) = (tmp_path / "one").rglob(data.name)
         target.write_bytes(data.read_bytes())
     assert steps("one", tmp_path / "one") == expected
+
+
+def test_a_sweep_is_of_one_problem():
+    with pytest.raises(TypeError, match="problem must be one problem, got list"):
+        wn.sweep([wn.LeastSquares(A, np.ones(6))], {"gd": METHODS["gd"]}, 1.0, W0)

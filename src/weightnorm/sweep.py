@@ -89,7 +89,8 @@ def sweep(
     >>> bool((rpgd < gd).all())
     True
     """
-    _check_methods(methods, [problem])
+    if isinstance(problem, Sequence):
+        raise TypeError(f"problem must be one problem, got {type(problem).__name__}; sweep each by itself")
     out, g = compute_grid(problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress)
     return _dataset(out, problem.variables, list(methods), g, tolerance, max_steps)
 
