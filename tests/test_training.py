@@ -412,3 +412,29 @@ def test_the_kernel_with_random_steps_is_the_rule(problem, kind, options, schedu
     np.testing.assert_allclose(batches[0].loss, batches[1].loss, rtol=1e-11)
     np.testing.assert_array_equal(batches[0].ended_at, batches[1].ended_at)
     np.testing.assert_array_equal(batches[0].alive, batches[1].alive)
+
+
+@pytest.mark.parametrize("options", [{}, *OPTIONS.values()], ids=["plain", *OPTIONS])
+@pytest.mark.parametrize("kind", METHODS)
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_units_of_the_features_do_not_matter(kind, options, factor):
+    """(A, y) -> s·(A, y) multiplies the loss by s²: all steps divided by s², and the noise times s, make the same run."""
+    problem = wn.datasets.make_regression(6, 20, condition_number=3.0, seed=0)
+    scaled = wn.LeastSquares(factor * problem.A, factor * problem.y)
+    rescaled = options | ({"label_noise": factor * options["label_noise"]} if "label_noise" in options else {})
+    steps = {"tolerance": 0, "max_steps": 300}
+    a = wn.run(method_of(kind, options), problem, 1.4, W0, **steps)
+    b = wn.run(method_of(kind, rescaled, ETA / factor**2, GAMMA / factor**2), scaled, 1.4, W0, **steps)
+    close(b.weights, a.weights, 1e-11)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("kind", METHODS)
+def test_targets_far_from_zero(kind, options):
+    """y + 1e9: weights of 1e9, and still the plain loop."""
+    base = wn.datasets.make_regression(6, 20, condition_number=3.0, seed=0)
+    problem, scale = wn.LeastSquares(base.A, base.y + 1e9), 1e9
+    eta = ETA if kind == "gd" else ETA / scale**2
+    result = wn.run(method_of(kind, options, eta), problem, scale, W0, tolerance=0, max_steps=200)
+    x = twin(kind, problem, options, 200, scale=scale, eta=lambda t: eta)[-1][0]
+    close(result.weights, x)

@@ -31,7 +31,7 @@ _MANY = 2_000  # runs from which several pieces at once pay
 _PIECE = 2**21  # numbers in the vectors of one piece of work, at most
 _PROGRESS = 64  # blocks in one piece of work, at most
 
-_FLAGS = np.arange(len(Status), dtype=np.int8)
+_FLAGS = np.array([status.code for status in Status], dtype=np.int8)
 _MEANINGS = " ".join(status.value for status in Status)
 
 Indices = NDArray[np.intp]
@@ -172,7 +172,8 @@ class _Lane:
             entered, perp_units = spaces[0].enter(units), spaces[0].perp_units(units, True)
         else:
             small, parts = small.stack([space.problem for space in spaces]), zip(spaces, units, strict=True)
-            entered, perp_units = _in_one(small.dimension, [space.enter(unit[None])[0] for space, unit in parts]), None
+            entered = _in_one(small.dimension, [space.enter(unit[None])[0] for space, unit in parts])
+            perp_units = np.eye(1, small.dimension, small.dimension - 1)  # the last coordinate of each
         require_isometry(spaces[0], units, entered)
         places = np.flatnonzero(~undefined(method, small, g))
         return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))

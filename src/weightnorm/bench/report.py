@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from ..methods.registry import REGISTRY
 from .cases import Table
 
 
@@ -47,7 +48,8 @@ def show_norms(console: Console, scales: list[float], norms: dict[str, list[floa
     grid.add_column("scale of the start")
     for scale in scales:
         grid.add_column(f"{scale:g}", justify="right")
-    names = {"gd": "gradient descent", "wn": "weight normalization", "rpgd": "rPGD"}
+    labels = {row.name: row.label for row in REGISTRY}
+    names = {"gd": labels["gradient_descent"], "wn": labels["weight_norm"], "rpgd": labels["rpgd"]}
     for name, row in norms.items():
         grid.add_row(names[name], *(f"{norm:.3f}" for norm in row))
     console.print(grid)

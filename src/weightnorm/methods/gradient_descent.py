@@ -24,7 +24,7 @@ class GradientDescent(Training):
     ----------
     step : float, Schedule or callable
     momentum, nesterov, batch_size, label_noise, seed
-        See `Training`.
+        See `weightnorm.methods.Training`.
 
     Examples
     --------

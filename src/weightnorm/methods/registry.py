@@ -54,4 +54,10 @@ REGISTRY: tuple[Row, ...] = (
     ),
 )
 
-COMPILED: dict[type, Row] = {row.method: row for row in REGISTRY if row.kernel is not None}
+
+def with_kernel(rows: tuple[Row, ...]) -> dict[type, Row]:
+    """The rows of methods that are compiled, by class."""
+    return {row.method: row for row in rows if row.kernel is not None}
+
+
+COMPILED = with_kernel(REGISTRY)

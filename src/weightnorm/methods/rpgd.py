@@ -27,7 +27,7 @@ class RPGD(Training):
     blocks : {"all", "columns"}
         One scale for all weights, or one for each column of a matrix problem's factor.
     momentum, nesterov, batch_size, label_noise, seed
-        See `Training`. The buffer of w is neither projected nor rescaled.
+        See `weightnorm.methods.Training`. The buffer of w is neither projected nor rescaled.
 
     Examples
     --------

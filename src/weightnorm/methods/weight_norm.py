@@ -32,7 +32,7 @@ class WeightNorm(Training):
     initial_norm : float
         ‖w0‖. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η multiplied by ‖w0‖².
     momentum, nesterov, batch_size, label_noise, seed
-        See `Training`.
+        See `weightnorm.methods.Training`.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Array, Problem
+from .contract import Array, Problem, Reduction
 from .linear import LinearModel
 from .losses import Loss, as_loss, total
 from .reduction import RowSpace
@@ -82,6 +82,10 @@ class GeneralizedLinear(LinearModel):
     def zero_loss(self) -> float:
         """The loss at zero weights."""
         return float(total(self.loss, np.zeros((1, self.shape[0])))[0])
+
+    def reduce(self, samples: bool = False) -> Reduction:
+        """Row-space coordinates; its samples are kept apart in any case."""
+        return super().reduce(samples=True)
 
     def reduction(self, samples: bool) -> RowSpace:
         """Row-space coordinates, with the samples kept apart."""
