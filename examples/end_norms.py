@@ -17,7 +17,9 @@ methods = {
     "gradient descent": wn.GradientDescent(0.005),
     "weight normalization": wn.WeightNorm(0.005, 0.005),
     "rPGD": wn.RPGD(0.005, 0.005),
-    "rPGD, two phases": wn.RPGD(wn.schedules.curvature(), wn.schedules.two_phase(0.0, 0.1, switch=5001)),
+    "rPGD, two phases": wn.RPGD(
+        wn.schedules.curvature(), wn.schedules.two_phase(0.0, 0.1, switch=5001)
+    ),
 }
 data = wn.sweep(problem, methods, scales, starts)
 
@@ -30,10 +32,16 @@ for name, colour, line in zip(methods, styles["color"], styles["linestyle"], str
     norm = data.norm.sel({"method": name})
     middle, spread = norm.mean("start"), norm.std("start")
     axes.plot(scales, middle, color=colour, linestyle=line, label=name)
-    axes.fill_between(scales, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0)
+    axes.fill_between(
+        scales, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0
+    )
 axes.axhline(3.0, color="black", linewidth=0.8, linestyle=":")
-axes.annotate("minimum norm ‖x*‖ = 3", (3.1, 3.0), xytext=(0, -12), textcoords="offset points", fontsize=9)
-axes.set(xlabel="scale of the start, g₀", ylabel="norm at the end, ‖x‖", xlim=(0, 4.5), ylim=(2.8, 4.8))
+axes.annotate(
+    "minimum norm ‖x*‖ = 3", (3.1, 3.0), xytext=(0, -12), textcoords="offset points", fontsize=9
+)
+axes.set(
+    xlabel="scale of the start, g₀", ylabel="norm at the end, ‖x‖", xlim=(0, 4.5), ylim=(2.8, 4.8)
+)
 axes.spines[["top", "right"]].set_visible(False)
 axes.legend(frameon=False, loc="upper left")
 picture = sys.argv[1] if len(sys.argv) > 1 else "end_norms.png"

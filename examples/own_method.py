@@ -1,6 +1,8 @@
-"""A method of your own, with state of its own: rPGD whose step shrinks with the gradients it has seen (AdaGrad's rule).
+"""A method of your own, with state of its own: rPGD whose step shrinks with the gradients it has
+seen (AdaGrad's rule).
 
-Its rule sees lengths only, and says so: it may run in reduced coordinates. Run it: python examples/own_method.py
+Its rule sees lengths only, and says so: it may run in reduced coordinates. Run it: python
+examples/own_method.py
 """
 
 from dataclasses import dataclass
@@ -17,13 +19,19 @@ class AdaptiveRPGD(wn.RPGD):
     rotation_equivariant = True
 
     def init(self, scale, direction):
-        """The state of a batch of starts, and per run the sum of the squared gradients of w so far."""
+        """The state of a batch of starts, and per run the sum of the squared gradients of w so
+        far.
+        """
         return super().init(scale, direction).also(seen=np.zeros(len(direction)))
 
     def update(self, state, evaluation, vector_step, scale_step):
         """One step of all runs."""
         seen = state["seen"] + (evaluation.vector_gradient**2).sum(axis=1)
-        return super().update(state, evaluation, vector_step / np.sqrt(seen), scale_step).also(seen=seen)
+        return (
+            super()
+            .update(state, evaluation, vector_step / np.sqrt(seen), scale_step)
+            .also(seen=seen)
+        )
 
 
 problem = wn.datasets.make_regression(num_features=10_000, condition_number=3.0, seed=0)

@@ -1,8 +1,10 @@
-"""A problem of your own: phase retrieval, (1/4m) Σ ((aᵢ·x)² − yᵢ)², where only the squares of the measurements are known.
+"""A problem of your own: phase retrieval, (1/4m) Σ ((aᵢ·x)² − yᵢ)², where only the squares of the
+measurements are known.
 
-A problem gives `dimension` and `value_and_gradient` over a batch of runs; then every method runs on it. This one also
-depends on A x alone, so it has a reduction: coordinates in the row space of A and one number for all the rest of w. What a
-run costs then depends on the number of measurements, not on the dimension. Run it: python examples/own_problem.py
+A problem gives `dimension` and `value_and_gradient` over a batch of runs; then every method runs on
+it. This one also depends on A x alone, so it has a reduction: coordinates in the row space of A and
+one number for all the rest of w. What a run costs then depends on the number of measurements, not
+on the dimension. Run it: python examples/own_problem.py
 """
 
 import time
@@ -29,7 +31,9 @@ class PhaseRetrieval(wn.Problem):
         return (error**2).mean(axis=1) / 4, (error * z) @ self.A / self.num_samples
 
     def sample(self, rows, noise):
-        """What a random step sees: some rows, with noise on y; the mean over them is m/b times their share."""
+        """What a random step sees: some rows, with noise on y; the mean over them is m/b times
+        their share.
+        """
         y = self.y if noise is None else self.y + noise
         return PhaseRetrieval(self.A, y) if rows is None else PhaseRetrieval(self.A[rows], y[rows])
 
@@ -49,7 +53,9 @@ class RowSpace(Reduction):
 
     def enter(self, units):
         """Unit vectors (n, d) -> coordinates (n, rank + 1)."""
-        return np.column_stack([units @ self.Q, np.linalg.norm(units - units @ self.Q @ self.Q.T, axis=1)])
+        return np.column_stack(
+            [units @ self.Q, np.linalg.norm(units - units @ self.Q @ self.Q.T, axis=1)]
+        )
 
     def start(self, unit):
         """The coordinates of one start, and the axis that leads back from the last of them."""
@@ -69,8 +75,14 @@ rng = np.random.default_rng(0)
 A = rng.standard_normal((40, 2_000)) / np.sqrt(2_000)
 problem = PhaseRetrieval(A, (A @ rng.standard_normal(2_000)) ** 2)
 w0 = rng.standard_normal(2_000)
-for method in (wn.GradientDescent(2.0), wn.WeightNorm(1e-3, 1.0, momentum=0.5), wn.RPGD(1e-3, 1.0, batch_size=20, seed=0)):
+for method in (
+    wn.GradientDescent(2.0),
+    wn.WeightNorm(1e-3, 1.0, momentum=0.5),
+    wn.RPGD(1e-3, 1.0, batch_size=20, seed=0),
+):
     for coordinates in ("reduced", "full"):
         begun = time.perf_counter()
-        result = wn.run(method, problem, 30.0, w0, tolerance=1e-6, max_steps=20_000, coordinates=coordinates)
+        result = wn.run(
+            method, problem, 30.0, w0, tolerance=1e-6, max_steps=20_000, coordinates=coordinates
+        )
         print(f"{coordinates:>7}, {time.perf_counter() - begun:5.2f} s: {method.name:>15} {result}")

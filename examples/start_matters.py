@@ -1,7 +1,8 @@
 """Real data with more features than samples: what the start of training does to the test error.
 
-Handwritten digits (8 × 8 pixels): is it an odd one? 2,000 random features of 300 digits to train on, 1,497 to test. Every
-method fits the training labels to a hundred-thousandth; they differ in what they keep of a start that moves away from zero.
+Handwritten digits (8 × 8 pixels): is it an odd one? 2,000 random features of 300 digits to train
+on, 1,497 to test. Every method fits the training labels to a hundred-thousandth; they differ in
+what they keep of a start that moves away from zero.
 
 Run it: python examples/start_matters.py [picture.png]
 """
@@ -17,7 +18,9 @@ from sklearn.model_selection import train_test_split
 import weightnorm as wn
 
 NUM_FEATURES, NUM_TRAIN, SEEDS = 2_000, 300, range(2)
-STARTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])  # norms of the start, over that of the minimum-norm fit
+STARTS = np.array(
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
+)  # norms of the start, over that of the minimum-norm fit
 METHODS = {
     "gradient descent": {"method": "gd"},
     "weight normalization": {"method": "wn", "ratio": 0.1},
@@ -30,7 +33,10 @@ METHODS = {
 def features(X, seed):
     """Random features: rectified sums of the pixels with random weights."""
     rng = np.random.default_rng(seed)
-    return np.maximum(X @ rng.standard_normal((X.shape[1], NUM_FEATURES)) / np.linalg.norm(X, axis=1)[:, None], 0.0)
+    return np.maximum(
+        X @ rng.standard_normal((X.shape[1], NUM_FEATURES)) / np.linalg.norm(X, axis=1)[:, None],
+        0.0,
+    )
 
 
 def error(model, X, y):
@@ -43,23 +49,37 @@ target = np.where(digits % 2 == 1, 1.0, -1.0)
 errors = {name: np.zeros((len(SEEDS), len(STARTS))) for name in METHODS}
 lines = {"minimum norm": [], "ridge (cross-validated)": []}
 for i, seed in enumerate(SEEDS):
-    X, X_test, y, y_test = train_test_split(features(pixels, seed), target, train_size=NUM_TRAIN, random_state=seed)
-    least = LinearRegression().fit(X, y)  # of smallest norm, since there are more features than samples
+    X, X_test, y, y_test = train_test_split(
+        features(pixels, seed), target, train_size=NUM_TRAIN, random_state=seed
+    )
+    least = LinearRegression().fit(
+        X, y
+    )  # of smallest norm, since there are more features than samples
     lines["minimum norm"].append(error(least, X_test, y_test))
-    lines["ridge (cross-validated)"].append(error(RidgeCV(np.logspace(-6, 3, 28)).fit(X, y), X_test, y_test))
+    lines["ridge (cross-validated)"].append(
+        error(RidgeCV(np.logspace(-6, 3, 28)).fit(X, y), X_test, y_test)
+    )
     size = float(np.linalg.norm(least.coef_))
     for name, options in METHODS.items():
         for j, start in enumerate(STARTS):
-            model = wn.WeightNormRegressor(scale=start * size, random_state=seed, tol=1e-5, max_iter=10**7, **options).fit(X, y)
+            model = wn.WeightNormRegressor(
+                scale=start * size, random_state=seed, tol=1e-5, max_iter=10**7, **options
+            ).fit(X, y)
             errors[name][i, j] = error(model, X_test, y_test)
 
 figure, axes = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
 colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6A3D9A"]
-for (name, values), colour, style in zip(errors.items(), colours, ["-", "-", "--", ":", "-."], strict=True):
-    axes.plot(STARTS, values.mean(axis=0), style, marker="o", markersize=4, color=colour, label=name)
+for (name, values), colour, style in zip(
+    errors.items(), colours, ["-", "-", "--", ":", "-."], strict=True
+):
+    axes.plot(
+        STARTS, values.mean(axis=0), style, marker="o", markersize=4, color=colour, label=name
+    )
 for (name, values), style in zip(lines.items(), ["-", ":"], strict=True):
     axes.axhline(np.mean(values), color="0.4", linewidth=0.9, linestyle=style, label=name)
-axes.set(xlabel="norm of the start / minimum norm", ylabel="digits misjudged, percent", ylim=(0, None))
+axes.set(
+    xlabel="norm of the start / minimum norm", ylabel="digits misjudged, percent", ylim=(0, None)
+)
 axes.spines[["top", "right"]].set_visible(False)
 axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
 picture = sys.argv[1] if len(sys.argv) > 1 else "start_matters.png"

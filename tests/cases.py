@@ -1,4 +1,6 @@
-"""The kinds of matrices and of schedules that every method must handle: adding one means adding a row."""
+"""The kinds of matrices and of schedules that every method must handle: adding one means adding
+a row.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ MATRICES = {
     "operator": (aslinearoperator(_matrix(8, 30)), _matrix(8, 30)),
 }
 
-# name -> (schedule, value(t), power of |g|, power of ‖w‖); None as powers: those of the curvature step
+# name -> (schedule, value(t), power of |g|, power of ‖w‖); None as powers: those of the curvature
+# step
 SCHEDULES = {
     "constant": (0.05, lambda t: 0.05, 0, 0),
     "two_phase": (wn.schedules.two_phase(0.0, 0.05, 300), lambda t: 0.0 if t < 300 else 0.05, 0, 0),
@@ -69,7 +72,9 @@ def build(method, direction_step, scale_step=0.02):
 
 
 def twin_steps(method, schedule, largest_curvature, scale_step=0.02):
-    """steps(t, g, n) for the reference, from the numbers in SCHEDULES and not from the schedule object."""
+    """steps(t, g, n) for the reference, from the numbers in SCHEDULES and not from the schedule
+    object.
+    """
     _, value, scale_power, norm_power = SCHEDULES[schedule]
     if scale_power is None:
         value_ = lambda t: value(t) / largest_curvature  # noqa: E731

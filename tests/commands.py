@@ -9,14 +9,22 @@ from typer.testing import CliRunner
 
 from weightnorm.cli.main import app
 
-SURROUNDINGS = {"COLUMNS": "200", "TERM": "xterm", "NO_COLOR": "1", "FORCE_COLOR": None, "PY_COLORS": None}
+SURROUNDINGS = {
+    "COLUMNS": "200",
+    "TERM": "xterm",
+    "NO_COLOR": "1",
+    "FORCE_COLOR": None,
+    "PY_COLORS": None,
+}
 ONE_CLAIM = ("verify", "--only", "flow-limit", "--instances", "1")
 WRITING = ["bench", "verify", "fit", "reproduce", "sweep"]
 
 
 def run(*arguments, env=None):
     """The result of a command; `env` adds to the surroundings."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={**SURROUNDINGS, **(env or {})})
+    return CliRunner().invoke(
+        app, [str(argument) for argument in arguments], env={**SURROUNDINGS, **(env or {})}
+    )
 
 
 def plain(text):
@@ -31,7 +39,14 @@ def commands(folder, name="out"):
     return {
         "bench": ("bench", "--quick", "--json", "--out", folder / f"{name}.json"),
         "verify": (*ONE_CLAIM, "--markdown", folder / f"{name}.md"),
-        "fit": ("fit", folder / "data.csv", "--target", "y", "--coefficients", folder / f"{name}.csv"),
+        "fit": (
+            "fit",
+            folder / "data.csv",
+            "--target",
+            "y",
+            "--coefficients",
+            folder / f"{name}.csv",
+        ),
         "reproduce": ("reproduce", "figure-2", "--quick", "--out", folder / name),
         "sweep": ("sweep", sweep, "--out", folder / name),
     }
@@ -40,7 +55,9 @@ def commands(folder, name="out"):
 def write_table(folder):
     """A small table data.csv with the columns a, b, c, d and y."""
     X = np.random.default_rng(0).standard_normal((12, 4))
-    pd.DataFrame(X, columns=list("abcd")).assign(y=X[:, 0] + 1.0).to_csv(folder / "data.csv", index=False)
+    pd.DataFrame(X, columns=list("abcd")).assign(y=X[:, 0] + 1.0).to_csv(
+        folder / "data.csv", index=False
+    )
     return folder / "data.csv"
 
 

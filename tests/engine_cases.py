@@ -1,4 +1,6 @@
-"""Every method and every problem that the engine must take, ours and a user's: adding one means adding a row."""
+"""Every method and every problem that the engine must take, ours and a user's: adding one means
+adding a row.
+"""
 
 import ast
 import importlib.util
@@ -19,7 +21,9 @@ def example(name):
     """The classes of an example, without running what it prints."""
     path = ROOT / "examples" / f"{name}.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
+    tree.body = [
+        node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)
+    ]
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, None))
     sys.modules[name] = module
     exec(compile(tree, str(path), "exec"), module.__dict__)
@@ -52,7 +56,9 @@ class Slowing(wn.GradientDescent):
 
     def init(self, scale, direction):
         state = super().init(scale, direction)
-        return state.also(total=np.zeros_like(state.vector), steps=np.zeros(len(scale), dtype=np.int64))
+        return state.also(
+            total=np.zeros_like(state.vector), steps=np.zeros(len(scale), dtype=np.int64)
+        )
 
     def update(self, state, evaluation, vector_step, scale_step):
         total = state["total"] + np.abs(evaluation.vector_gradient)

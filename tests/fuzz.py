@@ -108,13 +108,17 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
         problem = "accepted what must be refused"
     # Warnings of the drawn source and of its own callables are the user's affair.
     own = ("<string>", OWN_VALUES)
-    leaked = [w for w in caught if w.category.__name__ not in ALLOWED_WARNINGS and w.filename not in own]
+    leaked = [
+        w for w in caught if w.category.__name__ not in ALLOWED_WARNINGS and w.filename not in own
+    ]
     if problem is None and leaked:
         where = f"{'/'.join(leaked[0].filename.split('/')[-2:])}:{leaked[0].lineno}"
         problem = f"{leaked[0].category.__name__}: {leaked[0].message} [{where}]"
     if problem is None and written.strip():
         problem = f"text on the terminal: {written.strip()[:200]!r}"
-    if problem is None and any(fingerprint(value) != before[name] for name, value in inputs.items()):
+    if problem is None and any(
+        fingerprint(value) != before[name] for name, value in inputs.items()
+    ):
         problem = "an input was changed"
     agrees = eval(drawn.twin, scope) if problem is None and kind == "value" and drawn.twin else None
     if agrees is False:
@@ -131,7 +135,11 @@ def call_once(seed: int, index: int, verbose: bool = False) -> Outcome:
 
 def _place(error: BaseException) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "weightnorm" in f.filename]
-    return f"{frames[-1].filename.split('weightnorm/')[-1]}:{frames[-1].lineno}" if frames else "outside"
+    return (
+        f"{frames[-1].filename.split('weightnorm/')[-1]}:{frames[-1].lineno}"
+        if frames
+        else "outside"
+    )
 
 
 def _work(pipe, seed: int, indices: range) -> None:
@@ -147,7 +155,9 @@ def _work(pipe, seed: int, indices: range) -> None:
 
 
 def run_calls(seed: int, count: int, processes: int, show=print) -> list[Outcome]:
-    """Make `count` calls on several processes; one that dies or hangs is a failure, and replaced."""
+    """Make `count` calls on several processes; one that dies or hangs is a failure, and
+    replaced.
+    """
     context = get_context("spawn")
     outcomes: list[Outcome] = []
     active: dict = {}
@@ -188,7 +198,10 @@ def run_calls(seed: int, count: int, processes: int, show=print) -> list[Outcome
                 continue
             outcomes.append(message)
             if message.kind == "FAILED":
-                show(f"FAILED --seed {seed} --index {message.index}: {message.problem}\n    {message.text}")
+                show(
+                    f"FAILED --seed {seed} --index {message.index}: {message.problem}\n    "
+                    f"{message.text}"
+                )
             if len(outcomes) % 1000 == 0:
                 show(f"{len(outcomes)} of {count} calls: {dict(Counter(o.kind for o in outcomes))}")
         for process, *_, heard in active.values():
@@ -198,7 +211,9 @@ def run_calls(seed: int, count: int, processes: int, show=print) -> list[Outcome
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=None, help="drawn and printed if not given")
     parser.add_argument("--index", type=int, default=None, help="make this one call again")
@@ -216,7 +231,8 @@ def main() -> int:
     outcomes = run_calls(seed, arguments.calls, arguments.processes, show)
     kinds = Counter(outcome.kind for outcome in outcomes)
     show(
-        f"{len(outcomes)} calls in {time.monotonic() - started:.0f} s: {kinds['value']} gave values, "
+        f"{len(outcomes)} calls in {time.monotonic() - started:.0f} s: {kinds['value']} gave "
+        "values, "
         f"{kinds['refused']} were refused, {kinds['FAILED']} failed; "
         f"{sum(o.compared for o in outcomes)} compared with plain NumPy; the slowest took "
         f"{max(o.seconds for o in outcomes):.1f} s; seed {seed}"

@@ -67,7 +67,10 @@ def run_to_the_end(v: Values) -> str:
     data = least_squares(v, dense=True)
     steps = v.pick(("10**6", "2**62", "10**18", "2**63", "10**400"))
     w = v.bind(f"normal(3, {data.d})")
-    return f"wn.run(wn.GradientDescent(wn.schedules.curvature()), {data.text}, 1.0, {w}, tolerance=1e9, max_steps={steps})"
+    return (
+        f"wn.run(wn.GradientDescent(wn.schedules.curvature()), {data.text}, 1.0, {w}, "
+        f"tolerance=1e9, max_steps={steps})"
+    )
 
 
 def sweep(v: Values) -> str:
@@ -95,15 +98,30 @@ def sweep(v: Values) -> str:
         methods = "{" + ", ".join(f"{label}: {rule}" for label, rule in pairs) + "}"
     n = int(v.rng.integers(1, 4))
     r = v.pick((1, data.d))
-    directions = v.array(n, data.d, r) if matrix else v.array(n, data.d) if v.chance(0.8) else v.array(data.d)
-    scales = v.array(v.pick((1, 2, 9))) if v.chance(0.5) else v.pick(("[0.5, 1.0]", "[0.0, 2.0]", "1.0", "[-1.0, 1e-3]"))
+    directions = (
+        v.array(n, data.d, r)
+        if matrix
+        else v.array(n, data.d)
+        if v.chance(0.8)
+        else v.array(data.d)
+    )
+    scales = (
+        v.array(v.pick((1, 2, 9)))
+        if v.chance(0.5)
+        else v.pick(("[0.5, 1.0]", "[0.0, 2.0]", "1.0", "[-1.0, 1e-3]"))
+    )
     extra = options(
         v,
         threads=lambda: v.whole("1", "2"),
         progress=lambda: v.pick(("lambda done, total: None", "fail", "None")),
     )
-    extra += options(v, tolerance=lambda: v.number("1e-5", "0"), coordinates=lambda: v.word("reduced", "full"))
-    return f"wn.sweep({data.text}, {methods}, {scales}, {directions}, max_steps={v.whole('0', '5', '30')}{extra})"
+    extra += options(
+        v, tolerance=lambda: v.number("1e-5", "0"), coordinates=lambda: v.word("reduced", "full")
+    )
+    return (
+        f"wn.sweep({data.text}, {methods}, {scales}, {directions}, "
+        f"max_steps={v.whole('0', '5', '30')}{extra})"
+    )
 
 
 def flow(v: Values) -> str:
@@ -170,11 +188,16 @@ def search_step(v: Values) -> str:
         v,
         largest=lambda: v.number("0.5", "0.1"),
         num_candidates=lambda: v.whole("4", "1"),
-        refinements=lambda: v.pick(("0", "2", "50", "90", "2**62")) if v.chance(0.6) else v.whole("1"),
+        refinements=lambda: (
+            v.pick(("0", "2", "50", "90", "2**62")) if v.chance(0.6) else v.whole("1")
+        ),
         tolerance=lambda: v.number("1e-3", "1e-6"),
         threads=lambda: v.whole("1", "2"),
     )
-    return f"wn.search_step({data.text}, {rule}, {scale}, {W}, max_steps={v.whole('20', '500', '1000')}{extra})"
+    return (
+        f"wn.search_step({data.text}, {rule}, {scale}, {W}, "
+        f"max_steps={v.whole('20', '500', '1000')}{extra})"
+    )
 
 
 CALLS = {

@@ -82,7 +82,11 @@ def judge_value(value: object, text: str) -> str | None:
         return _judge_result(value)
     if isinstance(value, StepSearch):
         repr(value)
-        return None if not value.found or np.isfinite([value.norm, value.limit, value.step]).all() else repr(value)
+        return (
+            None
+            if not value.found or np.isfinite([value.norm, value.limit, value.step]).all()
+            else repr(value)
+        )
     if isinstance(value, MinimumNuclearNorm):
         return None if np.isfinite(value.value) and np.isfinite(value.matrix).all() else repr(value)
     if type(value).__name__ == "Trajectory":
@@ -119,7 +123,11 @@ def _judge_result(result) -> str | None:
     )
     if result.status != "diverged" and not all(np.isfinite(part).all() for part in numbers):
         return f"not finite although {result.status}: {result!r}"
-    if result.history is not None and result.status != "diverged" and not np.isfinite(result.history.loss).all():
+    if (
+        result.history is not None
+        and result.status != "diverged"
+        and not np.isfinite(result.history.loss).all()
+    ):
         return f"a history that is not finite although {result.status}"
     return None
 
@@ -155,7 +163,9 @@ def _judge_statement(statement) -> str | None:
             statement.perp_norm,
             statement.distance,
         )
-        return None if all(np.isfinite(part).all() for part in parts) else f"not finite: {statement!r}"
+        return (
+            None if all(np.isfinite(part).all() for part in parts) else f"not finite: {statement!r}"
+        )
     fields = [getattr(statement, field.name) for field in dataclasses.fields(statement)]
     return None if all(_without_nan(field) for field in fields) else f"NaN in {statement!r}"
 

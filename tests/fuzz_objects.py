@@ -46,7 +46,9 @@ def datasets(v: Values) -> str:
     if kind == "random_direction":
         return f"wn.datasets.random_direction({v.whole('5', '1', huge=True)}, {seed()})"
     if kind == "make_sensing":
-        size = f"{v.whole('3', huge=True)}, {v.whole('1', '3', huge=True)}, {v.whole('5', huge=True)}"
+        size = (
+            f"{v.whole('3', huge=True)}, {v.whole('1', '3', huge=True)}, {v.whole('5', huge=True)}"
+        )
         return f"wn.datasets.make_sensing({size}, {seed()}).y"
     extra = options(
         v,
@@ -79,7 +81,11 @@ def linear_methods(v: Values) -> str:
     x = v.array(data.d) if v.chance(0.6) else v.array(2, data.d)
     if data.plain and v.clean and "Least" in data.text:
         residual = f"({x} @ {data.A}.T - {data.y})"
-        v.twin = f"same(result, 0.5 * ({residual}**2).sum(-1))" if what == "value" else f"same(result, {residual} @ {data.A})"
+        v.twin = (
+            f"same(result, 0.5 * ({residual}**2).sum(-1))"
+            if what == "value"
+            else f"same(result, {residual} @ {data.A})"
+        )
     return f"{data.text}.{what}({x})"
 
 
@@ -94,7 +100,11 @@ def sensing_methods(v: Values) -> str:
 
 def methods_alone(v: Values) -> str:
     text = method(v, columns=True)
-    return f"repr({text}.schedules)" if text.startswith("wn.") and "(" in text else "wn.RPGD(None, None)"
+    return (
+        f"repr({text}.schedules)"
+        if text.startswith("wn.") and "(" in text
+        else "wn.RPGD(None, None)"
+    )
 
 
 def estimator(v: Values) -> str:
@@ -112,7 +122,9 @@ def estimator(v: Values) -> str:
                 )
             ).format(X)
         )
-    y = v.array(m, scale=v.pick(("1.0", "1.0", "1e6", "1e-6", "1e200", "1e-200", "1e-310", "1e307")))
+    y = v.array(
+        m, scale=v.pick(("1.0", "1.0", "1e6", "1e-6", "1e200", "1e-200", "1e-310", "1e307"))
+    )
     if classify and v.clean:
         y = v.bind(
             v.pick(

@@ -52,7 +52,10 @@ def least_squares(v: Values, dense: bool = False) -> Data:
         y = v.array(m, scale=v.pick(SCALES))
     if v.clean and v.chance(0.12):
         v.clean = plain = False
-        y = v.bind(f"{y} * {v.pick(('0', '1e6', '1e-6', '1e150', '1e-150', '1e160', '1e-300', '1e-310', '1e305'))}")
+        y = v.bind(
+            f"{y} * "
+            + v.pick(("0", "1e6", "1e-6", "1e150", "1e-150", "1e160", "1e-300", "1e-310", "1e305"))
+        )
     return Data(f"wn.LeastSquares({A}, {y})", A, y, m, d, plain and v.clean)
 
 
@@ -81,7 +84,9 @@ def sensing(v: Values) -> Data:
     m, d = v.pick(((1, 1), (3, 2), (4, 3), (6, 3)))
     sensors = v.array(m, d, d, scale=v.pick(SCALES[:4]))
     if v.clean and v.chance(0.6):
-        y = v.bind(f"np.trace({sensors} @ (lambda U: U @ U.T)(normal(1, {d}, 1)), axis1=1, axis2=2)")
+        y = v.bind(
+            f"np.trace({sensors} @ (lambda U: U @ U.T)(normal(1, {d}, 1)), axis1=1, axis2=2)"
+        )
     else:
         y = v.array(m, scale=v.pick(SCALES))
     truth = f", ground_truth={v.array(d, d)}" if v.chance(0.2) else ""
@@ -94,7 +99,10 @@ def schedule(v: Values) -> str:
     if kind < 0.45:
         return v.number("0.1", "0.05", "0.01", "0", "1")
     if kind < 0.55:
-        return f"wn.schedules.two_phase({v.number('0', '0.1')}, {v.number('0.1')}, {v.whole('3', '7', '0')})"
+        return (
+            f"wn.schedules.two_phase({v.number('0', '0.1')}, {v.number('0.1')}, "
+            f"{v.whole('3', '7', '0')})"
+        )
     if kind < 0.62:
         return f"wn.schedules.constant({v.number('0.1')})"
     if kind < 0.70:
@@ -165,7 +173,11 @@ def method(v: Values, columns: bool = False) -> str:
     options = training(v)
     if kind == "GradientDescent":
         return f"wn.GradientDescent({schedule(v)}{options})"
-    extra = f", initial_norm={v.number('1.0', '2.0', '0.1')}" if kind == "WeightNorm" and v.chance(0.4) else ""
+    extra = (
+        f", initial_norm={v.number('1.0', '2.0', '0.1')}"
+        if kind == "WeightNorm" and v.chance(0.4)
+        else ""
+    )
     if (columns and v.chance(0.5)) or v.chance(0.3 * v.hostility):
         extra += f", blocks={v.word('columns', 'all')}"
     return f"wn.{kind}({schedule(v)}, {schedule(v)}{extra}{options})"

@@ -9,35 +9,69 @@ OF_START = ("flow_limit", "flow_limit_as_printed", "gd_limit", "fixed_scale_limi
 
 # A parameter's sensible values; the rest is drawn from the hostile ones.
 GOOD = {
-    "g": ("1.0", "2.0", "-1.0", "0.5"), "g_next": ("1.1", "0.9"), "g0": ("1.0", "0.5", "2.0"),
-    "g_limit": ("3.1", "3.0"), "gstar": ("3.0", "2.5"), "q0": ("0.7", "0.1", "1.0", "0.0"),
-    "ratio": ("1.0", "0.1", "1e-3"), "v_norm": ("1.2", "2.0"), "step": ("0.1", "0.5"),
-    "norm": ("1.0", "2.0"), "norm_next": ("1.5",), "along": ("0.3", "-0.3"),
-    "parallel": ("0.6", "0.0"), "residual": ("1.0",), "a": ("3.0",), "b": ("2.9",),
-    "perp": ("0.5", "1.0"), "next_parallel": ("0.8",), "time": ("1.0",), "scale_bound": ("1.0",),
-    "smallest": ("0.5",), "largest": ("1.0", "2.0"), "delta": ("1.0", "0.5"), "rho": ("0.5", "0.1"),
-    "accuracy": ("0.01", "0.1"), "second_step": ("0.5", "1.0"), "perp_norm": ("0.5",),
-    "log_f0": ("1.0", "-2.0"), "s": ("0.5",), "across": ("0.2",), "g_array": ("1.0",),
-}  # fmt: skip
+    "g": ("1.0", "2.0", "-1.0", "0.5"),
+    "g_next": ("1.1", "0.9"),
+    "g0": ("1.0", "0.5", "2.0"),
+    "g_limit": ("3.1", "3.0"),
+    "gstar": ("3.0", "2.5"),
+    "q0": ("0.7", "0.1", "1.0", "0.0"),
+    "ratio": ("1.0", "0.1", "1e-3"),
+    "v_norm": ("1.2", "2.0"),
+    "step": ("0.1", "0.5"),
+    "norm": ("1.0", "2.0"),
+    "norm_next": ("1.5",),
+    "along": ("0.3", "-0.3"),
+    "parallel": ("0.6", "0.0"),
+    "residual": ("1.0",),
+    "a": ("3.0",),
+    "b": ("2.9",),
+    "perp": ("0.5", "1.0"),
+    "next_parallel": ("0.8",),
+    "time": ("1.0",),
+    "scale_bound": ("1.0",),
+    "smallest": ("0.5",),
+    "largest": ("1.0", "2.0"),
+    "delta": ("1.0", "0.5"),
+    "rho": ("0.5", "0.1"),
+    "accuracy": ("0.01", "0.1"),
+    "second_step": ("0.5", "1.0"),
+    "perp_norm": ("0.5",),
+    "log_f0": ("1.0", "-2.0"),
+    "s": ("0.5",),
+    "across": ("0.2",),
+    "g_array": ("1.0",),
+}
 
 FORMULAS = {
-    "limit_scale": "g0 gstar q0 ratio", "limit_square": "log_f0 gstar ratio",
-    "perp_of_limit": "g0 g_limit q0 ratio", "wn_beats_gd": "g0 gstar q0 ratio",
-    "example_2d": "g0 ratio", "perp_factor": "g0 g ratio norm", "invariant": "perp_norm g ratio",
-    "flow_step_sizes": "step ratio", "loss_envelope": "time scale_bound ratio smallest",
+    "limit_scale": "g0 gstar q0 ratio",
+    "limit_square": "log_f0 gstar ratio",
+    "perp_of_limit": "g0 g_limit q0 ratio",
+    "wn_beats_gd": "g0 gstar q0 ratio",
+    "example_2d": "g0 ratio",
+    "perp_factor": "g0 g ratio norm",
+    "invariant": "perp_norm g ratio",
+    "flow_step_sizes": "step ratio",
+    "loss_envelope": "time scale_bound ratio smallest",
     "adaptive_lambda_rpgd": "g g_next v_norm step",
     "adaptive_lambda_wn": "g g_next norm norm_next along step",
-    "adaptive_lambda_sign": "g parallel gstar", "scale_step": "g v_norm residual step",
-    "scale_gap": "a b g step", "scale_increases": "g a step",
-    "scale_norm_recursion": "a g parallel", "perp_contraction": "perp g gstar",
-    "loss_gap": "g_next g v_norm next_parallel", "escape": "g0 parallel gstar",
+    "adaptive_lambda_sign": "g parallel gstar",
+    "scale_step": "g v_norm residual step",
+    "scale_gap": "a b g step",
+    "scale_increases": "g a step",
+    "scale_norm_recursion": "a g parallel",
+    "perp_contraction": "perp g gstar",
+    "loss_gap": "g_next g v_norm next_parallel",
+    "escape": "g0 parallel gstar",
     "two_phase_a": "gstar g0 parallel accuracy rho second_step",
     "two_phase_a_printed_second": "gstar g0 accuracy rho second_step",
-    "two_phase_b": "gstar g0 accuracy second_step", "two_phase_b_bounds": "g gstar accuracy step",
-    "two_phase_a_order": "gstar g0 accuracy rho", "two_phase_b_order": "gstar g0 accuracy",
-    "two_phase_b_gain": "gstar g0", "general_matrix": "gstar smallest largest delta",
+    "two_phase_b": "gstar g0 accuracy second_step",
+    "two_phase_b_bounds": "g gstar accuracy step",
+    "two_phase_a_order": "gstar g0 accuracy rho",
+    "two_phase_b_order": "gstar g0 accuracy",
+    "two_phase_b_gain": "gstar g0",
+    "general_matrix": "gstar smallest largest delta",
     "general_matrix_steps": "q0 accuracy delta",
-}  # fmt: skip
+}
 VECTORISED = ("limit_scale", "limit_square", "perp_of_limit", "perp_factor", "invariant")
 
 
@@ -50,8 +84,19 @@ def theory_formula(v: Values) -> str:
         if name in VECTORISED and v.chance(0.3):
             arguments[0] = (arguments[0][0], v.array(4))
         return f"wn.theory.{name}({', '.join(f'{p}={text}' for p, text in arguments)})"
-    name = v.pick(("distance_map", "step_identities", "perp_bound", "orthogonal_gstar", "wn_step", "rpgd_step",
-                   "invariant_drift", "general_matrix_any", "general_matrix_random"))  # fmt: skip
+    name = v.pick(
+        (
+            "distance_map",
+            "step_identities",
+            "perp_bound",
+            "orthogonal_gstar",
+            "wn_step",
+            "rpgd_step",
+            "invariant_drift",
+            "general_matrix_any",
+            "general_matrix_random",
+        )
+    )
     number = lambda p: v.number(*GOOD[p])  # noqa: E731
 
     def positive(n: int) -> str:
@@ -60,7 +105,9 @@ def theory_formula(v: Values) -> str:
 
     arguments = {
         "distance_map": lambda: f"{v.array(3)}, {positive(2)}, {number('gstar')}, {number('q0')}",
-        "step_identities": lambda: f"{number('g')}, {number('g_next')}, {number('parallel')}, {v.array(3)}",
+        "step_identities": lambda: (
+            f"{number('g')}, {number('g_next')}, {number('parallel')}, {v.array(3)}"
+        ),
         "perp_bound": lambda: f"{positive(3)}, {v.array(3, scale='0.1')}, {number('gstar')}",
         "orthogonal_gstar": lambda: v.array(3),
         "wn_step": lambda: f"{number('g')}, {v.array(3)}, {v.array(3)}, {number('step')}",
@@ -69,7 +116,9 @@ def theory_formula(v: Values) -> str:
             [v.word("rpgd", "wn"), number("g"), number("s"), number("across"), number("ratio")]
         ),
         "general_matrix_any": lambda: f"{number('gstar')}, {positive(3)}, {number('delta')}",
-        "general_matrix_random": lambda: f"{number('gstar')}, {positive(v.pick((1, 3, 12)))}, {number('delta')}",
+        "general_matrix_random": lambda: (
+            f"{number('gstar')}, {positive(v.pick((1, 3, 12)))}, {number('delta')}"
+        ),
     }[name]()
     return f"wn.theory.{name}({arguments})"
 
@@ -81,16 +130,40 @@ def theory_of_problem(v: Values) -> str:
     if v.chance(0.2 * v.hostility):
         v.clean = False
         problem = v.pick(("None", "np.eye(3)", "wn.GeneralizedLinear([[1.0, 2.0]], [1])", "3"))
-    name = v.pick((*OF_START, "flow_limit", "flow_limit", "finite_step_limit", "finite_step_limit", "sphere_ball",
-                   "convergence_time", "flow_outcome", "flow_field", "gradients", "stationary_point", "loss_rate_bounds",
-                   "plan", "plan"))  # fmt: skip
-    scale, w = start(v, data.d) if name not in ("sphere_ball", "plan") else (v.number("1.0", "5.0"), "None")
-    ratio = v.number("1.0", "0.1", "10.0", "1e-3") if v.chance(0.7) else v.pick(("1e-12", "1e-7", "1e7", "1e-300"))
+    name = v.pick(
+        (
+            *OF_START,
+            "flow_limit",
+            "flow_limit",
+            "finite_step_limit",
+            "finite_step_limit",
+            "sphere_ball",
+            "convergence_time",
+            "flow_outcome",
+            "flow_field",
+            "gradients",
+            "stationary_point",
+            "loss_rate_bounds",
+            "plan",
+            "plan",
+        )
+    )
+    scale, w = (
+        start(v, data.d)
+        if name not in ("sphere_ball", "plan")
+        else (v.number("1.0", "5.0"), "None")
+    )
+    ratio = (
+        v.number("1.0", "0.1", "10.0", "1e-3")
+        if v.chance(0.7)
+        else v.pick(("1e-12", "1e-7", "1e7", "1e-300"))
+    )
     if name in OF_START:
         last = f", {ratio}" if name.startswith("flow") else ""
         return f"wn.theory.{name}({problem}, {scale}, {w}{last})"
     arguments = {
-        "finite_step_limit": f"{scale}, {w}, {v.word('rpgd', 'wn')}, {v.number('0.01', '0.1')}, {ratio}",
+        "finite_step_limit": f"{scale}, {w}, {v.word('rpgd', 'wn')}, "
+        f"{v.number('0.01', '0.1')}, {ratio}",
         "sphere_ball": scale,
         "convergence_time": f"{scale}, {w}, {ratio}, {v.number('1e-6', '1e-2')}",
         "flow_outcome": f"{scale}, {w}, {ratio}",
@@ -101,4 +174,8 @@ def theory_of_problem(v: Values) -> str:
         "plan": v.number("1e-3", "0.1", "1e-8"),
     }[name]
     call = f"wn.theory.{name}({problem}, {arguments})"
-    return f"{call}.run({v.array(data.d)})" if name == "plan" and v.clean and data.plain and v.chance(0.3) else call
+    return (
+        f"{call}.run({v.array(data.d)})"
+        if name == "plan" and v.clean and data.plain and v.chance(0.3)
+        else call
+    )

@@ -59,7 +59,10 @@ def sweep_twin(v: Values) -> str:
     starts = v.bind(f"normal({int(v.rng.integers(1000))}, {int(v.rng.integers(1, 11))}, {d})")
     v.twin = f"same_sweep(result, [{known}, {also}], {A}, {y}, [1.0, -0.4], {starts})"
     methods = f"{{'a': {rule}, 'b': {other}}}"
-    return f"wn.sweep({_linear(v, A, y)}, {methods}, [1.0, -0.4], {starts}, tolerance=0, max_steps=15, threads=1)"
+    return (
+        f"wn.sweep({_linear(v, A, y)}, {methods}, [1.0, -0.4], {starts}, tolerance=0, "
+        "max_steps=15, threads=1)"
+    )
 
 
 def sensing_twin(v: Values) -> str:
@@ -68,11 +71,16 @@ def sensing_twin(v: Values) -> str:
     A, r = v.bind(f"normal({int(v.rng.integers(1000))}, {m}, {d}, {d})"), v.pick((1, 2))
     y, W = v.bind(f"normal(1, {m})"), v.bind(f"normal({int(v.rng.integers(1000))}, {d}, {r})")
     kind = v.pick(("gd", "wn", "rpgd", "wn-columns", "rpgd-columns"))
-    rule = {"gd": "GradientDescent(0.01", "wn": "WeightNorm(0.01, 0.02", "rpgd": "RPGD(0.01, 0.02"}[kind.split("-")[0]]
+    rule = {"gd": "GradientDescent(0.01", "wn": "WeightNorm(0.01, 0.02", "rpgd": "RPGD(0.01, 0.02"}[
+        kind.split("-")[0]
+    ]
     blocks = ", blocks='columns'" if kind.endswith("columns") else ""
     v.twin = f"same_sensing(result, {kind!r}, {A}, {y}, 0.5, {W})"
     where = v.pick(("", ", coordinates='full'"))
-    return f"wn.run(wn.{rule}{blocks}), wn.MatrixSensing({A}, {y}), 0.5, {W}, tolerance=0, max_steps=12{where})"
+    return (
+        f"wn.run(wn.{rule}{blocks}), wn.MatrixSensing({A}, {y}), 0.5, {W}, tolerance=0, "
+        f"max_steps=12{where})"
+    )
 
 
 def flow_twin(v: Values) -> str:
@@ -85,20 +93,28 @@ def flow_twin(v: Values) -> str:
 def same(a, b, tolerance=1e-8):
     """Whether two arrays agree, relative to the larger of 1 and their size."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return a.shape == b.shape and bool((np.abs(a - b) <= tolerance * (1.0 + np.abs(b).max(initial=0.0))).all())
+    return a.shape == b.shape and bool(
+        (np.abs(a - b) <= tolerance * (1.0 + np.abs(b).max(initial=0.0))).all()
+    )
 
 
 def _twin(known, A, y, scale, w, steps):
     """The twin's end; None where its steps are too large for rounding to stay small."""
     kind, eta, gamma, norm = known
-    twin = reference.reference_run(kind, A, y, scale, w, lambda t, g, n: (eta, gamma), max_steps=steps, initial_norm=norm)
+    twin = reference.reference_run(
+        kind, A, y, scale, w, lambda t, g, n: (eta, gamma), max_steps=steps, initial_norm=norm
+    )
     curvature = max(1.0, scale**2, twin["scale"] ** 2) * float(np.linalg.norm(A, 2)) ** 2
     return twin if max(eta, gamma) * curvature < 1.0 else None
 
 
 def same_run(result, known, A, y, scale, w):
     twin = _twin(known, A, y, scale, w, result.num_steps)
-    return None if twin is None else same(result.weights, twin["weights"]) and same(result.loss, twin["loss"])
+    return (
+        None
+        if twin is None
+        else same(result.weights, twin["weights"]) and same(result.loss, twin["loss"])
+    )
 
 
 def same_sweep(data, methods, A, y, scales, starts):
@@ -109,7 +125,10 @@ def same_sweep(data, methods, A, y, scales, starts):
                 twin = _twin(known, A, y, scale, w, 15)
                 if twin is not None:
                     norm = np.linalg.norm(twin["weights"])
-                    answers.append(same(data.norm.values[i, j, k], norm) and same(data.loss.values[i, j, k], twin["loss"]))
+                    answers.append(
+                        same(data.norm.values[i, j, k], norm)
+                        and same(data.loss.values[i, j, k], twin["loss"])
+                    )
     return all(answers) if answers else None
 
 

@@ -149,13 +149,17 @@ class Values:
         if not self.bad():
             return self.pick(good)
         if self.chance(0.6):
-            return self.pick(SIZES if huge else ("0", "-1", "1.5", "2.0", "nan", "-(10**400)", "np.int8(3)"))
+            return self.pick(
+                SIZES if huge else ("0", "-1", "1.5", "2.0", "nan", "-(10**400)", "np.int8(3)")
+            )
         return self.pick(OTHER_KINDS)
 
     def word(self, *good: str) -> str:
         if not self.bad():
             return repr(self.pick(good))
-        return self.pick(("''", "'no such'", "None", "3", "['reduced']", "np.array(['a'])", "b'gd'", "{}"))
+        return self.pick(
+            ("''", "'no such'", "None", "3", "['reduced']", "np.array(['a'])", "b'gd'", "{}")
+        )
 
     def array(self, *shape: int, scale: str = "1.0") -> str:
         """A normal array, sometimes of another type or memory layout, sometimes bad."""

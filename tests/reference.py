@@ -1,11 +1,15 @@
-"""Plain d-dimensional twins of the methods: one run, one loop, dense arrays; nothing of weightnorm in them."""
+"""Plain d-dimensional twins of the methods: one run, one loop, dense arrays; nothing of
+weightnorm in them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def reference_run(method, A, y, g0, w0, steps, *, tolerance=-1.0, max_steps=10_000, initial_norm=1.0):
+def reference_run(
+    method, A, y, g0, w0, steps, *, tolerance=-1.0, max_steps=10_000, initial_norm=1.0
+):
     """Run `method` ("gd", "wn", "rpgd") from g0·w0/‖w0‖.
 
     `steps(t, g, n)` gives (direction step, scale step) at step number t, scale g and norm n of w.
@@ -38,13 +42,21 @@ def reference_run(method, A, y, g0, w0, steps, *, tolerance=-1.0, max_steps=10_0
                 w = v / np.linalg.norm(v)
             g = g - gamma * along
         t += 1
-    return {"weights": x, "scale": g, "direction_norm": float(np.linalg.norm(w)), "loss": loss, "num_steps": t}
+    return {
+        "weights": x,
+        "scale": g,
+        "direction_norm": float(np.linalg.norm(w)),
+        "loss": loss,
+        "num_steps": t,
+    }
 
 
 def assert_same_stop(steps, loss, twin_steps, twin_loss, tolerance):
-    """Both stopped at the first iterate within the tolerance: the same one, unless rounding decided between two.
+    """Both stopped at the first iterate within the tolerance: the same one, unless rounding decided
+    between two.
 
-    Where the loss at the earlier stop is the tolerance to rounding, the other run may need one more step.
+    Where the loss at the earlier stop is the tolerance to rounding, the other run may need one more
+    step.
     """
     if steps != twin_steps:
         assert abs(steps - twin_steps) == 1, (steps, twin_steps)
@@ -53,7 +65,9 @@ def assert_same_stop(steps, loss, twin_steps, twin_loss, tolerance):
 
 
 def sensing_weights(kind, vector, scale):
-    """X of a sensing method's own coordinates: U, (g, W) or (D, W), W not assumed to be normalised."""
+    """X of a sensing method's own coordinates: U, (g, W) or (D, W), W not assumed to be
+    normalised.
+    """
     if kind == "gd":
         return vector @ vector.T
     if kind.endswith("columns"):
@@ -68,7 +82,9 @@ def sensing_loss(A, y, X):
 
 
 def sensing_gradients(kind, A, y, vector, scale):
-    """The gradients in the method's own coordinates; rPGD's is that of X = g W Wᵀ, without the division by ‖W‖."""
+    """The gradients in the method's own coordinates; rPGD's is that of X = g W Wᵀ, without the
+    division by ‖W‖.
+    """
     X = sensing_weights(kind, vector, scale)
     M = np.tensordot(np.tensordot(A, X, axes=2) - y, A, axes=1) / len(y)
     M = (M + M.T) / 2
@@ -86,7 +102,9 @@ def sensing_gradients(kind, A, y, vector, scale):
 
 
 def reference_sensing(kind, A, y, scale, W0, steps, max_steps):
-    """Run "gd", "wn", "rpgd", "wn-columns" or "rpgd-columns"; steps(t, g, n) as above. The final X and scale."""
+    """Run "gd", "wn", "rpgd", "wn-columns" or "rpgd-columns"; steps(t, g, n) as above. The final
+    X and scale.
+    """
     columns = kind.endswith("columns")
     axis = 0 if columns else None
     vector = W0 / np.linalg.norm(W0, axis=axis)

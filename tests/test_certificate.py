@@ -13,29 +13,67 @@ from weightnorm.certificate.evidence import CHECKS
 from weightnorm.cli.main import app
 from weightnorm.theory.index import CLAIMS
 
-# Every claim that was ever listed, with the verdict that was established for it; none may go missing.
+# Every claim that was ever listed, with the verdict that was established for it; none may go
+# missing.
 FAILS, CONDITION, HOLDS = "fails as printed", "holds with condition", "holds"
 EXPECTED = {
-    "flow-steps": FAILS, "flow-gradients": FAILS, "flow-limit-of-algorithms": HOLDS, "stationary": HOLDS,
-    "loss-rate": HOLDS, "loss-geometric": FAILS, "invariant": HOLDS, "invariant-norm": FAILS,
-    "flow-dichotomy": CONDITION, "flow-limit": FAILS, "gd-limit": FAILS, "wn-beats-gd": FAILS,
-    "fixed-scale-orthogonal": CONDITION, "fixed-scale-general": CONDITION, "restart": CONDITION,
-    "convergence-time": HOLDS, "example-2d": FAILS, "adaptive-lambda": FAILS, "general-loss-invariant": FAILS,
-    "step-identities": HOLDS, "scale-step-bound": CONDITION, "scale-step-identity": FAILS, "scale-increases": FAILS,
-    "gv-recursion": FAILS, "perp-bound": FAILS, "perp-contraction": HOLDS, "loss-gap": FAILS,
-    "two-phase-a-first": HOLDS, "two-phase-a-second": FAILS, "two-phase-b": FAILS, "two-phase-b-order": FAILS,
-    "two-phase-b-bounds": FAILS, "general-matrix": CONDITION, "general-matrix-any": FAILS,
-    "general-matrix-random": CONDITION, "discrete-wn": HOLDS, "discrete-rpgd": HOLDS, "invariant-drift": HOLDS,
-    "sphere-ball": CONDITION, "escape-stationary": HOLDS, "orthogonal-gstar": HOLDS, "two-phase-a-order": FAILS,
-    "two-phase-b-gain": FAILS, "adaptive-lambda-sign": CONDITION, "general-matrix-random-main": CONDITION,
-}  # fmt: skip
+    "flow-steps": FAILS,
+    "flow-gradients": FAILS,
+    "flow-limit-of-algorithms": HOLDS,
+    "stationary": HOLDS,
+    "loss-rate": HOLDS,
+    "loss-geometric": FAILS,
+    "invariant": HOLDS,
+    "invariant-norm": FAILS,
+    "flow-dichotomy": CONDITION,
+    "flow-limit": FAILS,
+    "gd-limit": FAILS,
+    "wn-beats-gd": FAILS,
+    "fixed-scale-orthogonal": CONDITION,
+    "fixed-scale-general": CONDITION,
+    "restart": CONDITION,
+    "convergence-time": HOLDS,
+    "example-2d": FAILS,
+    "adaptive-lambda": FAILS,
+    "general-loss-invariant": FAILS,
+    "step-identities": HOLDS,
+    "scale-step-bound": CONDITION,
+    "scale-step-identity": FAILS,
+    "scale-increases": FAILS,
+    "gv-recursion": FAILS,
+    "perp-bound": FAILS,
+    "perp-contraction": HOLDS,
+    "loss-gap": FAILS,
+    "two-phase-a-first": HOLDS,
+    "two-phase-a-second": FAILS,
+    "two-phase-b": FAILS,
+    "two-phase-b-order": FAILS,
+    "two-phase-b-bounds": FAILS,
+    "general-matrix": CONDITION,
+    "general-matrix-any": FAILS,
+    "general-matrix-random": CONDITION,
+    "discrete-wn": HOLDS,
+    "discrete-rpgd": HOLDS,
+    "invariant-drift": HOLDS,
+    "sphere-ball": CONDITION,
+    "escape-stationary": HOLDS,
+    "orthogonal-gstar": HOLDS,
+    "two-phase-a-order": FAILS,
+    "two-phase-b-gain": FAILS,
+    "adaptive-lambda-sign": CONDITION,
+    "general-matrix-random-main": CONDITION,
+}
 
-# Bounds with room to spare, a sign, a frequency: tightening them by 0.1 % refutes nothing. Their printed forms are refuted
-# instead, or (the random ones) hold.
+# Bounds with room to spare, a sign, a frequency: tightening them by 0.1 % refutes nothing. Their
+# printed forms are refuted instead, or (the random ones) hold.
 NO_TIGHT_WITNESS = {
-    "scale-increases", "two-phase-a-second", "two-phase-a-order", "two-phase-b-order",
-    "general-matrix-random", "general-matrix-random-main",
-}  # fmt: skip
+    "scale-increases",
+    "two-phase-a-second",
+    "two-phase-a-order",
+    "two-phase-b-order",
+    "general-matrix-random",
+    "general-matrix-random-main",
+}
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +116,16 @@ def test_what_no_witness_can_turn_red_is_refuted_as_printed(certificate):
 
 
 def test_few_instances_break_nothing():
-    """They may miss a counterexample, but the exact forms hold, and that is what the exit code says."""
+    """They may miss a counterexample, but the exact forms hold, and that is what the exit code
+    says.
+    """
     assert wn.verify(instances=1).ok
 
 
 def test_a_wrong_reduction_is_caught(monkeypatch):
-    """The simulations must not share the reduction with the predictions: falsify it, and they disagree."""
+    """The simulations must not share the reduction with the predictions: falsify it, and they
+    disagree.
+    """
     from weightnorm.problems.reduction import RowSpace
 
     start = RowSpace.start
@@ -99,7 +141,9 @@ def test_a_wrong_reduction_is_caught(monkeypatch):
 
 
 def test_it_is_seeded():
-    a, b, c = (wn.verify(instances=3, seed=seed, only=["flow-limit"])["flow-limit"] for seed in (1, 1, 2))
+    a, b, c = (
+        wn.verify(instances=3, seed=seed, only=["flow-limit"])["flow-limit"] for seed in (1, 1, 2)
+    )
     assert a.counterexample == b.counterexample != c.counterexample
 
 
@@ -112,10 +156,16 @@ def test_every_seed_gives_the_same_verdicts(seed):
 
 class TestCommand:
     def test_json(self):
-        result = CliRunner().invoke(app, ["verify", "--json", "--instances", "3", "--only", "gd-limit", "--only", "stationary"])
+        result = CliRunner().invoke(
+            app,
+            ["verify", "--json", "--instances", "3", "--only", "gd-limit", "--only", "stationary"],
+        )
         assert result.exit_code == 0
         lines = json.loads(result.stdout)
-        assert [(line["id"], line["verdict"]) for line in lines] == [("stationary", HOLDS), ("gd-limit", FAILS)]
+        assert [(line["id"], line["verdict"]) for line in lines] == [
+            ("stationary", HOLDS),
+            ("gd-limit", FAILS),
+        ]
         assert lines[1]["counterexample"]
         assert lines[1]["functions"] == ["weightnorm.theory.gd_limit"]
 
@@ -125,7 +175,11 @@ class TestCommand:
         assert "fails as printed" in result.stdout
 
     def test_a_failing_claim_is_a_failing_command(self, monkeypatch):
-        monkeypatch.setitem(CHECKS, "gd-limit", lambda evidence, rng, n: evidence.equal("x∞", 1.0, 2.0, rtol=1e-9, g0=1.0))
+        monkeypatch.setitem(
+            CHECKS,
+            "gd-limit",
+            lambda evidence, rng, n: evidence.equal("x∞", 1.0, 2.0, rtol=1e-9, g0=1.0),
+        )
         result = CliRunner().invoke(app, ["verify", "--only", "gd-limit"])
         assert result.exit_code == 1
         assert "broken" in result.stdout
@@ -142,7 +196,9 @@ class TestCommand:
 
 
 def test_the_page_is_of_this_index(certificate):
-    """docs/claims.md says what the index and the certificate say, but for the numbers of its counterexamples."""
+    """docs/claims.md says what the index and the certificate say, but for the numbers of its
+    counterexamples.
+    """
     from pathlib import Path
 
     def stable(text):

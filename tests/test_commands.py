@@ -37,14 +37,20 @@ def no_work(monkeypatch):
 
 @pytest.mark.parametrize("command", WRITING)
 @pytest.mark.parametrize("obstacle", ["file", "folder", "device", "full"])
-def test_a_path_that_cannot_be_written_is_refused_before_the_work(table, tmp_path, no_work, monkeypatch, command, obstacle):
+def test_a_path_that_cannot_be_written_is_refused_before_the_work(
+    table, tmp_path, no_work, monkeypatch, command, obstacle
+):
     *arguments, option, path = commands(tmp_path)[command]
     whole_folder = command in ("reproduce", "sweep")
     if obstacle == "file":  # where a folder should be
         (tmp_path / "in-the-way").touch()
         path = tmp_path / "in-the-way" / path.name
     elif obstacle == "folder":  # where a file should be
-        target = path / {"reproduce": "report.html", "sweep": "test.nc"}[command] if whole_folder else path
+        target = (
+            path / {"reproduce": "report.html", "sweep": "test.nc"}[command]
+            if whole_folder
+            else path
+        )
         target.mkdir(parents=True)
     elif obstacle == "device":
         path = Path("/dev/null")
@@ -68,7 +74,9 @@ def test_a_folder_without_permission(table, tmp_path, no_work):
     tmp_path.chmod(0o500)
     try:
         if os.access(tmp_path, os.W_OK):
-            pytest.skip("this user may write everywhere; make test-portable runs it without that privilege")
+            pytest.skip(
+                "this user may write everywhere; make test-portable runs it without that privilege"
+            )
         result = run("fit", table, "--target", "y", "--coefficients", tmp_path / "c.csv")
     finally:
         tmp_path.chmod(0o700)
@@ -122,14 +130,27 @@ def test_a_reproduction_on_a_disk_that_fills_up(tmp_path, monkeypatch, spare):
     elsewhere.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
     fill_disk(monkeypatch, tmp_path / "out", spare)
-    result = run("reproduce", "figure-1", "--quick", "--seeds", "1", "--out", tmp_path / "out", "--json")
+    result = run(
+        "reproduce", "figure-1", "--quick", "--seeds", "1", "--out", tmp_path / "out", "--json"
+    )
     assert result.exit_code == 1
     assert len(json.loads(result.stdout)["findings"]) == 3
     (line,) = result.stderr.strip().splitlines()
-    assert line.startswith(f"--out: {tmp_path / 'out' / 'data' / 'figure-1.nc'} could not be written: No space left")
-    files = [path for path in elsewhere.rglob("*.*") if "matplotlib-" not in str(path)]  # its cache, where home is unwritable
+    assert line.startswith(
+        f"--out: {tmp_path / 'out' / 'data' / 'figure-1.nc'} could not be written: No space left"
+    )
+    files = [
+        path for path in elsewhere.rglob("*.*") if "matplotlib-" not in str(path)
+    ]  # its cache, where home is unwritable
     found = sorted(path.name for path in files)
-    names = ["figure-1.csv", "figure-1.nc", "figure-1.pdf", "figure-1.png", "figure-1.svg", "report.html"]
+    names = [
+        "figure-1.csv",
+        "figure-1.nc",
+        "figure-1.pdf",
+        "figure-1.png",
+        "figure-1.svg",
+        "report.html",
+    ]
     assert found == (names if spare else [])
     assert ("lost" in line) is not spare
 
@@ -139,12 +160,17 @@ def test_a_sweep_on_a_disk_that_fills_up(tmp_path, monkeypatch):
     result = run(*commands(tmp_path)["sweep"])
     assert result.exit_code == 1
     (line,) = result.stderr.strip().splitlines()
-    assert line == f"--out: {tmp_path / 'out'}: the disk is full; finished shards are safe, run the same command again to go on"
+    assert (
+        line == f"--out: {tmp_path / 'out'}: the disk is full; finished shards are safe, "
+        "run the same command again to go on"
+    )
 
 
 def test_a_part_that_cannot_be_kept_is_used_all_the_same(tmp_path, monkeypatch):
     """Parts of Figure 5 are kept for a second start only; a full disk does not end the first."""
-    part = {name: np.ones((len(sensing.KEYS), len(sensing.QUICK.alphas))) for name in sensing.PER_RUN}
+    part = {
+        name: np.ones((len(sensing.KEYS), len(sensing.QUICK.alphas))) for name in sensing.PER_RUN
+    }
     part |= {name: np.array(1.0) for name in sensing.PER_SEED}
     monkeypatch.setattr(sensing, "_search_part", lambda *_: part)
     fill_disk(monkeypatch, tmp_path, False)
@@ -182,7 +208,9 @@ class TestFiles:
         order = []
         fsync, replace = os.fsync, os.replace
         monkeypatch.setattr(os, "fsync", lambda handle: (order.append("fsync"), fsync(handle)))
-        monkeypatch.setattr(os, "replace", lambda *paths: (order.append("replace"), replace(*paths)))
+        monkeypatch.setattr(
+            os, "replace", lambda *paths: (order.append("replace"), replace(*paths))
+        )
         _files.write_bytes(tmp_path / "file", b"new")
         assert order == ["fsync", "replace"]
 
@@ -202,7 +230,12 @@ def test_a_reproduction_follows_no_link(tmp_path):
     outside, out = tmp_path / "outside", tmp_path / "out"
     (out / "data").mkdir(parents=True)
     (out / "figures").mkdir()
-    names = ["report.html", "data/figure-2.csv", "data/figure-2.nc", *(f"figures/figure-2.{s}" for s in ("png", "svg", "pdf"))]
+    names = [
+        "report.html",
+        "data/figure-2.csv",
+        "data/figure-2.nc",
+        *(f"figures/figure-2.{s}" for s in ("png", "svg", "pdf")),
+    ]
     outside.write_text("mine", encoding="utf-8")
     for name in names:
         (out / name).symlink_to(outside)

@@ -1,4 +1,6 @@
-"""Every method × every problem through one door, and what a rule or a problem of one's own may get wrong."""
+"""Every method × every problem through one door, and what a rule or a problem of one's own may
+get wrong.
+"""
 
 import copy
 import pickle
@@ -23,11 +25,14 @@ def problem(request):
 class TestEveryMethodOnEveryProblem:
     def test_reduced_is_full(self, problem, method):
         a, b = (
-            wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=200, coordinates=c, record=50) for c in ("reduced", "full")
+            wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=200, coordinates=c, record=50)
+            for c in ("reduced", "full")
         )
         np.testing.assert_allclose(a.weights, b.weights, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(a.history.loss, b.history.loss, rtol=1e-9, atol=1e-14)
-        assert a.loss == pytest.approx(float(problem.value_and_gradient(a.weights[None])[0][0]), rel=1e-9, abs=1e-14)
+        assert a.loss == pytest.approx(
+            float(problem.value_and_gradient(a.weights[None])[0][0]), rel=1e-9, abs=1e-14
+        )
 
     @pytest.mark.parametrize("coordinates", ["reduced", "full"])
     def test_resumed_is_uninterrupted(self, problem, method, coordinates):
@@ -42,7 +47,9 @@ class TestEveryMethodOnEveryProblem:
     def test_sweep_is_run(self, problem, method):
         """Also where some runs of a batch end before others."""
         starts, scales = [W0, -W0, RNG.standard_normal(14)], [0.4, 1.3]
-        tolerance = 0.5 * float(problem.value_and_gradient(1.3 * W0[None] / np.linalg.norm(W0))[0][0])
+        tolerance = 0.5 * float(
+            problem.value_and_gradient(1.3 * W0[None] / np.linalg.norm(W0))[0][0]
+        )
         data = wn.sweep(problem, {"m": method}, scales, starts, tolerance=tolerance, max_steps=150)
         for i, w in enumerate(starts):
             for j, scale in enumerate(scales):
@@ -76,7 +83,9 @@ def test_a_problem_that_is_not_one_is_refused():
 
 def test_a_row_is_all_a_sweep_file_needs():
     spec = _spec(Row("slowing", Slowing, "slowing descent", ("step", "momentum")))
-    method = spec(kind="slowing", step={"schedule": "two_phase", "before": 0.0, "after": 0.1, "switch": 5}).build()
+    method = spec(
+        kind="slowing", step={"schedule": "two_phase", "before": 0.0, "after": 0.1, "switch": 5}
+    ).build()
     assert method == Slowing(wn.schedules.two_phase(0.0, 0.1, 5))
     with pytest.raises(ValueError, match="Extra inputs"):
         spec(kind="slowing", step=0.1, scale_step=0.1)
@@ -90,7 +99,10 @@ def test_a_row_names_parameters_of_its_class():
 def test_a_method_keeps_its_options_when_it_is_replaced():
     method = wn.RPGD(0.1, 0.2, momentum=0.9, nesterov=True, batch_size=3, seed=1)
     assert replace(method) == method
-    assert repr(method) == "RPGD(direction_step=0.1, scale_step=0.2, momentum=0.9, nesterov=True, batch_size=3, seed=1)"
+    assert (
+        repr(method) == "RPGD(direction_step=0.1, scale_step=0.2, momentum=0.9, nesterov=True, "
+        "batch_size=3, seed=1)"
+    )
     assert pickle.loads(pickle.dumps(method)) == method
 
 
@@ -123,11 +135,18 @@ class TestBadRules:
             def init(self, scale, direction):
                 return super().init(scale, direction).also(count=0.0)
 
-        with pytest.raises(ValueError, match=r"array 'count' of a state must have one entry per run"):
+        with pytest.raises(
+            ValueError, match=r"array 'count' of a state must have one entry per run"
+        ):
             wn.run(Wrong(0.1), self.problem, 1.0, W0)
 
     @pytest.mark.parametrize(
-        "answer", [lambda x: (0.0, x), lambda x: (np.zeros((len(x), 1)), x), lambda x: (np.zeros(len(x)), x[:, :-1])]
+        "answer",
+        [
+            lambda x: (0.0, x),
+            lambda x: (np.zeros((len(x), 1)), x),
+            lambda x: (np.zeros(len(x)), x[:, :-1]),
+        ],
     )
     def test_a_problem_whose_answers_have_other_shapes(self, answer):
         class Odd(wn.Problem):
@@ -136,7 +155,9 @@ class TestBadRules:
             def value_and_gradient(self, x):
                 return answer(x)
 
-        with pytest.raises(ValueError, match=r"GradientDescent.evaluate on Odd must give a loss of shape \(1,\)"):
+        with pytest.raises(
+            ValueError, match=r"GradientDescent.evaluate on Odd must give a loss of shape \(1,\)"
+        ):
             wn.run(wn.GradientDescent(0.1), Odd(), 1.0, W0)
 
     def test_coordinates_that_change_lengths(self):
@@ -161,18 +182,26 @@ class TestBadRules:
 
 
 def test_a_row_does_not_change_what_a_class_says(monkeypatch):
-    """A registered method without a kernel keeps its own word about coordinates, and its runs their copies."""
+    """A registered method without a kernel keeps its own word about coordinates, and its runs
+    their copies.
+    """
 
     class Sign(wn.GradientDescent):
         rotation_equivariant = False
 
         def update(self, state, evaluation, vector_step, scale_step):
             object.__setattr__(self, "made", getattr(self, "made", 0) + 1)
-            return state.moved(state.vector - vector_step[:, None] * np.sign(evaluation.vector_gradient), state.scale)
+            return state.moved(
+                state.vector - vector_step[:, None] * np.sign(evaluation.vector_gradient),
+                state.scale,
+            )
 
     rows = (*REGISTRY, Row("sign", Sign, "sign descent", ("step",)))
     monkeypatch.setattr(engine_start, "COMPILED", with_kernel(rows))
     method = Sign(0.01)
-    a, b = (wn.run(method, TestBadRules.problem, 1.0, W0, max_steps=50, coordinates=c).weights for c in ("reduced", "full"))
+    a, b = (
+        wn.run(method, TestBadRules.problem, 1.0, W0, max_steps=50, coordinates=c).weights
+        for c in ("reduced", "full")
+    )
     np.testing.assert_array_equal(a, b)
     assert not hasattr(method, "made")

@@ -24,8 +24,13 @@ COMPILED = ["gd", "wn", "rpgd", "gd with momentum", "wn with momentum", "rpgd wi
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_run_has_the_same_bits_in_any_company(name, monkeypatch):
-    """Alone or with 39 others, in narrow lanes or wide ones, on one thread or two: the same arithmetic."""
-    method, problem = METHODS[name], wn.datasets.make_regression(5, 14, condition_number=2.0, seed=0)
+    """Alone or with 39 others, in narrow lanes or wide ones, on one thread or two: the same
+    arithmetic.
+    """
+    method, problem = (
+        METHODS[name],
+        wn.datasets.make_regression(5, 14, condition_number=2.0, seed=0),
+    )
     space = problem.reduce()
     units = space.enter(np.array([wn.datasets.random_direction(14, s) for s in range(40)]))
     scale, kinds = np.linspace(0.3, 2.0, 40), {}
@@ -37,10 +42,18 @@ def test_a_run_has_the_same_bits_in_any_company(name, monkeypatch):
     ):
         monkeypatch.setattr(diagonal, "WIDE_FROM", wide_from)
         monkeypatch.setattr(diagonal, "WORTH_A_THREAD", 1)
-        batch = start(method, space.problem, Start(scale[which], units[which]), 1e-3, threads=threads)
+        batch = start(
+            method, space.problem, Start(scale[which], units[which]), 1e-3, threads=threads
+        )
         loop(batch, Policy(1e-3, 700, Standstill()))
         raw = batch.raw()
-        kinds[which.start, wide_from, threads] = [batch.loss, batch.ended_at, raw.vectors, raw.buffers, raw.fields]
+        kinds[which.start, wide_from, threads] = [
+            batch.loss,
+            batch.ended_at,
+            raw.vectors,
+            raw.buffers,
+            raw.fields,
+        ]
     wide, *others, alone = kinds.values()
     assert len(set(wide[1].tolist())) > 1  # they end at different steps
     for other in others:
@@ -53,7 +66,11 @@ def test_a_run_has_the_same_bits_in_any_company(name, monkeypatch):
 @pytest.mark.parametrize("name", [*COMPILED, "own, reduced"])
 def test_runs_on_different_problems_share_a_batch(name):
     method = METHODS[name]
-    problems = [wn.datasets.make_regression(m, 14, condition_number=k, seed=m) for k in (1.0, 2.0) for m in (2, 5, 7)]
+    problems = [
+        wn.datasets.make_regression(m, 14, condition_number=k, seed=m)
+        for k in (1.0, 2.0)
+        for m in (2, 5, 7)
+    ]
     starts, scales = np.array([wn.datasets.random_direction(14, s) for s in range(6)]), [0.5, 1.5]
     together, _ = compute_grid(problems, {"m": method}, scales, starts, 1e-6, 3_000)
     for i, problem in enumerate(problems):
@@ -64,18 +81,26 @@ def test_runs_on_different_problems_share_a_batch(name):
 
 
 def test_problems_with_curvatures_of_their_own_share_a_batch():
-    """A curvature step has another factor in every lane; the floor and the limit are each problem's own."""
+    """A curvature step has another factor in every lane; the floor and the limit are each
+    problem's own.
+    """
     rng = np.random.default_rng(1)
-    problems = [wn.LeastSquares(f * rng.standard_normal((6, 4)), rng.standard_normal(6)) for f in 40 * (0.3, 1.0, 4.0)]
+    problems = [
+        wn.LeastSquares(f * rng.standard_normal((6, 4)), rng.standard_normal(6))
+        for f in 40 * (0.3, 1.0, 4.0)
+    ]
     starts = rng.standard_normal((120, 4))
     method = wn.RPGD(wn.schedules.curvature(0.5), wn.schedules.curvature(0.1))
     found, _ = compute_grid(problems, {"m": method}, [1.0], starts, 0.5, 20_000)
-    assert {1, 0} <= set(np.ravel(found["status"] == 0).astype(int).tolist())  # some floors are above the tolerance
+    assert {1, 0} <= set(
+        np.ravel(found["status"] == 0).astype(int).tolist()
+    )  # some floors are above the tolerance
     for i, problem in enumerate(problems):
         run = wn.run(method, problem, 1.0, starts[i], tolerance=0.5, max_steps=20_000)
         if i < 6:  # by the rules in NumPy, with λmax in both steps
             rule, kernel = (
-                wn.run(method, problem, 1.0, starts[i], tolerance=0, max_steps=40, coordinates=c) for c in ("full", "reduced")
+                wn.run(method, problem, 1.0, starts[i], tolerance=0, max_steps=40, coordinates=c)
+                for c in ("full", "reduced")
             )
             assert kernel.scale == pytest.approx(rule.scale, rel=1e-9)
         assert run.num_steps == found["num_steps"][0, i, 0]
@@ -94,7 +119,9 @@ def test_kernels_of_two_widths_have_names_of_their_own():
 
 @pytest.mark.slow
 def test_kernels_of_two_widths_do_not_share_a_place_on_disk(tmp_path):
-    """The wide kernel found in the narrow one's place would compute something else, and say nothing."""
+    """The wide kernel found in the narrow one's place would compute something else, and say
+    nothing.
+    """
     code = (
         "import numpy as np, weightnorm as wn\n"
         "p = wn.datasets.make_regression(5, 14, condition_number=2.0, seed=0)\n"
@@ -105,7 +132,13 @@ def test_kernels_of_two_widths_do_not_share_a_place_on_disk(tmp_path):
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     for _ in range(2):  # compiled, then found
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout.split() == ["True", "True"]
 
 
@@ -133,10 +166,14 @@ def test_shared_work_is_finished_before_an_error_is_raised():
 
 
 def test_a_result_from_other_coordinates_goes_on_from_its_weights(monkeypatch):
-    """Another machine's factorisation may have other signs; then the state means nothing there, but the weights do."""
+    """Another machine's factorisation may have other signs; then the state means nothing there,
+    but the weights do.
+    """
     problem = wn.datasets.make_regression(5, 14, condition_number=2.0, seed=0)
     for method in (wn.RPGD(0.05, 0.05), wn.RPGD(0.05, 0.05, momentum=0.5)):
-        part = pickle.loads(pickle.dumps(wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=40)))
+        part = pickle.loads(
+            pickle.dumps(wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=40))
+        )
         part._resume.state.vectors[:, 0] *= -1.0
         if method.momentum:
             with pytest.raises(ValueError, match="other coordinates"):
@@ -160,16 +197,26 @@ def test_a_run_that_converged_goes_on_to_a_smaller_tolerance(name):
 
 
 def test_run_and_sweep_have_the_same_bits():
-    """Where equal singular values are collapsed, and where not: entering does not depend on how many enter."""
+    """Where equal singular values are collapsed, and where not: entering does not depend on how
+    many enter.
+    """
     for kappa in (1.0, 2.0):
         problem = wn.datasets.make_regression(condition_number=kappa, seed=0)
         starts = np.array([wn.datasets.random_direction(50, seed) for seed in range(8)])
-        for method in (wn.GradientDescent(0.05), wn.WeightNorm(0.05, 0.05), wn.RPGD(0.05, 0.05, momentum=0.3)):
+        for method in (
+            wn.GradientDescent(0.05),
+            wn.WeightNorm(0.05, 0.05),
+            wn.RPGD(0.05, 0.05, momentum=0.3),
+        ):
             data = wn.sweep(problem, {"m": method}, [0.5, 2.0], starts)
             runs = [[wn.run(method, problem, g, w) for g in (0.5, 2.0)] for w in starts]
             for name in ("loss", "num_steps", "final_scale"):
-                if name != "final_scale" or method.has_scale:  # gradient descent's is a norm, taken of all runs at once
-                    expected = [[getattr(run, name.removeprefix("final_")) for run in row] for row in runs]
+                if (
+                    name != "final_scale" or method.has_scale
+                ):  # gradient descent's is a norm, taken of all runs at once
+                    expected = [
+                        [getattr(run, name.removeprefix("final_")) for run in row] for row in runs
+                    ]
                     np.testing.assert_array_equal(data[name].values[0], expected)
 
 
@@ -179,12 +226,19 @@ def test_sweeps_have_the_same_bits_on_any_number_of_threads(name, coordinates):
     problem = wn.LeastSquares(A, np.ones(6))
     starts = RNG.standard_normal((13, 14))
     options = {"max_steps": 200, "coordinates": coordinates}
-    one, two = (wn.sweep(problem, {"m": METHODS[name]}, np.linspace(0.3, 2, 7), starts, threads=t, **options) for t in (1, 2))
+    one, two = (
+        wn.sweep(
+            problem, {"m": METHODS[name]}, np.linspace(0.3, 2, 7), starts, threads=t, **options
+        )
+        for t in (1, 2)
+    )
     assert one.identical(two)
 
 
 @pytest.mark.parametrize("place", ["evaluate", "update"])
-@pytest.mark.parametrize("method", [wn.GradientDescent(0.05), wn.RPGD(0.02, 0.02, momentum=0.7, batch_size=3, seed=1)])
+@pytest.mark.parametrize(
+    "method", [wn.GradientDescent(0.05), wn.RPGD(0.02, 0.02, momentum=0.7, batch_size=3, seed=1)]
+)
 def test_an_interruption_inside_a_rule_loses_nothing(method, place, monkeypatch):
     """Wherever Ctrl-C strikes, the result's state, step number and loss belong together."""
     problem = wn.LeastSquares(A, np.ones(6))
@@ -212,25 +266,38 @@ def test_momentum_is_not_dropped_where_another_backend_would_go_on(monkeypatch):
     method = wn.RPGD(0.02, 0.02, momentum=0.7)
     part = wn.run(method, problem, 1.3, W0, tolerance=0, max_steps=20)
     monkeypatch.setattr(diagonal.DiagonalBatch, "can_run", staticmethod(lambda method: False))
-    with pytest.raises(ValueError, match=r"made by DiagonalBatch and would go on by RulesBatch .* momentum"):
+    with pytest.raises(
+        ValueError, match=r"made by DiagonalBatch and would go on by RulesBatch .* momentum"
+    ):
         wn.run(method, problem, start=part, tolerance=0, max_steps=20)
 
 
 def test_a_status_does_not_depend_on_the_other_runs():
-    """Whether a run is judged at a look is its own affair: alone it stops where it stops in company."""
-    problem = wn.LeastSquares(np.vstack([A, A[:2]]), RNG.standard_normal(8))  # an unreachable y: runs come to rest
+    """Whether a run is judged at a look is its own affair: alone it stops where it stops in
+    company.
+    """
+    problem = wn.LeastSquares(
+        np.vstack([A, A[:2]]), RNG.standard_normal(8)
+    )  # an unreachable y: runs come to rest
     starts, scales = RNG.standard_normal((6, 14)), [0.3, 1.0, 4.0]
     for method in (wn.WeightNorm(0.02, 0.5), wn.RPGD(0.2, 0.05), wn.GradientDescent(0.02)):
-        together = wn.sweep(problem, {"m": method}, scales, starts, tolerance=1e-31, max_steps=40_000)
+        together = wn.sweep(
+            problem, {"m": method}, scales, starts, tolerance=1e-31, max_steps=40_000
+        )
         for i, w in enumerate(starts):
             alone = wn.sweep(problem, {"m": method}, scales, w, tolerance=1e-31, max_steps=40_000)
-            np.testing.assert_array_equal(alone.num_steps.values[0, 0], together.num_steps.values[0, i])
+            np.testing.assert_array_equal(
+                alone.num_steps.values[0, 0], together.num_steps.values[0, i]
+            )
             np.testing.assert_array_equal(alone.status.values[0, 0], together.status.values[0, i])
 
 
 def test_a_run_that_diverged_says_nan_in_every_backend():
     problem = wn.LeastSquares(A, np.ones(6))
-    for method, c in ((wn.RPGD(1e200, 1e155), "full"), (wn.RPGD(1e200, 1e155, batch_size=2, seed=0), "reduced")):
+    for method, c in (
+        (wn.RPGD(1e200, 1e155), "full"),
+        (wn.RPGD(1e200, 1e155, batch_size=2, seed=0), "reduced"),
+    ):
         result = wn.run(method, problem, 1.3, W0, max_steps=50, coordinates=c)
         assert result.status == "diverged"
         assert not np.isfinite(result.weights).all()
@@ -240,11 +307,14 @@ def test_a_run_that_diverged_says_nan_in_every_backend():
 
 @pytest.mark.slow
 def test_code_found_under_another_signature_is_not_run(tmp_path):
-    """A race of two processes can leave one's index and another's code on disk; the forgery is noticed."""
+    """A race of two processes can leave one's index and another's code on disk; the forgery is
+    noticed.
+    """
     code = (
         "import sys, numpy as np, weightnorm as wn\n"
         "from weightnorm.sweep import compute_grid\n"
-        "p = [wn.datasets.make_regression(5, 14, condition_number=2.0, seed=s) for s in range(20)]\n"
+        "p = [wn.datasets.make_regression(5, 14, condition_number=2.0, seed=s) for s in "
+        "range(20)]\n"
         "w = np.array([wn.datasets.random_direction(14, s) for s in range(20)])\n"
         "which = p if sys.argv[1] == 'many' else p[3]\n"
         "found, _ = compute_grid(which, {'m': wn.GradientDescent(0.05)}, [1.0], w, 1e-5, 10**4)\n"
@@ -254,7 +324,9 @@ def test_code_found_under_another_signature_is_not_run(tmp_path):
     def steps(kind, folder):
         environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
         command = [sys.executable, "-c", code, kind]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     expected = steps("one", tmp_path / "one")
     assert steps("many", tmp_path / "many") == expected

@@ -43,7 +43,9 @@ DAMAGED = """
 
 def run_in(script, **environment):
     command = [sys.executable, "-c", textwrap.dedent(script)]
-    result = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
     return [float(line) for line in result.stdout.split()]
 
@@ -53,9 +55,14 @@ def expected():
     return run_in(RUN)
 
 
-@pytest.mark.parametrize("trouble", [NO_LOCATOR, FULL_DISK, DAMAGED], ids=["no place", "full disk", "damaged"])
+@pytest.mark.parametrize(
+    "trouble", [NO_LOCATOR, FULL_DISK, DAMAGED], ids=["no place", "full disk", "damaged"]
+)
 def test_without_a_cache_runs_still_run(trouble, expected, tmp_path):
-    assert run_in(textwrap.dedent(trouble) + textwrap.dedent(LINEAR), TMPDIR=str(tmp_path)) == expected[:1]
+    assert (
+        run_in(textwrap.dedent(trouble) + textwrap.dedent(LINEAR), TMPDIR=str(tmp_path))
+        == expected[:1]
+    )
 
 
 def test_without_a_compiler_the_rules_in_numpy_run(expected):
@@ -63,7 +70,8 @@ def test_without_a_compiler_the_rules_in_numpy_run(expected):
     search = """
         import weightnorm as wn
         try:
-            wn.search_step(wn.datasets.make_sensing(6, 1, 10), lambda c: wn.RPGD(c, c), **wn.datasets.sensing_start(6))
+            problem, start = wn.datasets.make_sensing(6, 1, 10), wn.datasets.sensing_start(6)
+            wn.search_step(problem, lambda c: wn.RPGD(c, c), **start)
         except TypeError as error:
             print(int("NUMBA_DISABLE_JIT" in str(error)))
     """

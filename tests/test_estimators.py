@@ -28,14 +28,18 @@ ESTIMATORS = [
 SLOWER = [wn.WeightNormClassifier("wn", max_iter=500), wn.WeightNormClassifier("gd", max_iter=500)]
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning"
+)
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning"
+)
 @parametrize_with_checks(SLOWER)
 def test_scikit_learn_checks_of_the_other_methods(estimator, check):
     check(estimator)
@@ -55,7 +59,10 @@ def centred(X, y):
 @pytest.mark.parametrize("seed", range(100))
 def test_the_limit_is_where_the_flow_ends(seed):
     X, y, w0 = problem(seed, n=5 + seed % 4, d=12 + seed % 20)
-    scale, ratio = float(np.random.default_rng(seed).choice([0.0, 0.5, 3.0, -2.0])), float(10.0 ** (seed % 3 - 1))
+    scale, ratio = (
+        float(np.random.default_rng(seed).choice([0.0, 0.5, 3.0, -2.0])),
+        float(10.0 ** (seed % 3 - 1)),
+    )
     model = wn.WeightNormRegressor(scale=scale, direction=w0, ratio=ratio).fit(X, y)
     least_squares = centred(X, y)
     c = ratio * np.linalg.norm(least_squares.min_norm_solution()) ** 2
@@ -78,7 +85,13 @@ def test_runs_tend_to_the_limit_at_first_order(method):
     errors = []
     for eta in steps:
         model = wn.WeightNormRegressor(
-            method, scale=0.5, direction=w0, direction_step=eta, scale_step=gstar**2 * eta, tol=1e-20, max_iter=10**8
+            method,
+            scale=0.5,
+            direction=w0,
+            direction_step=eta,
+            scale_step=gstar**2 * eta,
+            tol=1e-20,
+            max_iter=10**8,
         ).fit(X, y)
         errors.append(np.linalg.norm(model.coef_ - limit.coef_))
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(1.0, abs=0.1)
@@ -90,14 +103,21 @@ def test_minimum_norm_from_near_zero_with_a_small_ratio_or_from_the_row_space(in
     A, b = (X - X.mean(axis=0), y - y.mean()) if intercept else (X, y)
     best = scipy.linalg.lstsq(A, b)[0]
     size = np.linalg.norm(best)
-    near = wn.WeightNormRegressor(scale=1e-6, direction=w0, ratio=0.01, fit_intercept=intercept).fit(X, y)
+    near = wn.WeightNormRegressor(
+        scale=1e-6, direction=w0, ratio=0.01, fit_intercept=intercept
+    ).fit(X, y)
     inside = wn.WeightNormRegressor(
-        scale=3.0, direction=A.T @ np.ones(len(y)) if not intercept else A[0], ratio=5.0, fit_intercept=intercept
+        scale=3.0,
+        direction=A.T @ np.ones(len(y)) if not intercept else A[0],
+        ratio=5.0,
+        fit_intercept=intercept,
     ).fit(X, y)
     for model in (near, inside):
         assert np.linalg.norm(model.coef_ - best) <= 1e-8 * size
         assert model.min_norm_distance_ <= 1e-8 * size
-    far = wn.WeightNormRegressor(scale=0.0, direction=w0, ratio=5.0, fit_intercept=intercept).fit(X, y)
+    far = wn.WeightNormRegressor(scale=0.0, direction=w0, ratio=5.0, fit_intercept=intercept).fit(
+        X, y
+    )
     assert far.min_norm_distance_ > 0.1 * size  # a zero scale alone is not enough
 
 
@@ -105,7 +125,9 @@ def test_tall_data_has_one_answer():
     X, y, w0 = problem(3, n=60, d=7, noise=1.0)
     best = scipy.linalg.lstsq(np.column_stack([X, np.ones(60)]), y)[0]
     for method in ("limit", "rpgd", "wn", "gd"):
-        model = wn.WeightNormRegressor(method, scale=2.0, direction=w0, tol=1e-14, max_iter=10**7).fit(X, y)
+        model = wn.WeightNormRegressor(
+            method, scale=2.0, direction=w0, tol=1e-14, max_iter=10**7
+        ).fit(X, y)
         np.testing.assert_allclose(np.append(model.coef_, model.intercept_), best, rtol=1e-4)
         assert model.status_ in ("limit", "converged")
 
@@ -141,7 +163,9 @@ def test_warm_start_pipeline_grid_search_and_pickle():
     X, y, w0 = problem(6, n=30, d=60)
     warm = wn.WeightNormRegressor("gd", coef_init=w0, fit_intercept=False, tol=1e-14).fit(X, y)
     rest = w0 - np.linalg.pinv(X) @ (X @ w0)
-    np.testing.assert_allclose(warm.coef_ - np.linalg.pinv(X) @ y, rest, atol=1e-5)  # gradient descent keeps its start
+    np.testing.assert_allclose(
+        warm.coef_ - np.linalg.pinv(X) @ y, rest, atol=1e-5
+    )  # gradient descent keeps its start
     search = GridSearchCV(
         make_pipeline(StandardScaler(), wn.WeightNormRegressor(random_state=0)),
         {"weightnormregressor__ratio": [0.05, 1.0], "weightnormregressor__scale": [0.0, 10.0]},
@@ -212,7 +236,9 @@ def test_one_step_gives_the_other():
     X, y, w0 = problem(11)
     gstar = np.linalg.norm(centred(X, y).min_norm_solution())
     options = {"scale": 0.5, "direction": w0, "ratio": 1.0, "tol": 1e-12, "max_iter": 10**7}
-    both = wn.WeightNormRegressor("rpgd", direction_step=1e-5, scale_step=gstar**2 * 1e-5, **options).fit(X, y)
+    both = wn.WeightNormRegressor(
+        "rpgd", direction_step=1e-5, scale_step=gstar**2 * 1e-5, **options
+    ).fit(X, y)
     one = wn.WeightNormRegressor("rpgd", direction_step=1e-5, **options).fit(X, y)
     other = wn.WeightNormRegressor("rpgd", scale_step=gstar**2 * 1e-5, **options).fit(X, y)
     np.testing.assert_allclose(one.coef_, both.coef_, rtol=1e-6)
@@ -232,12 +258,25 @@ def test_given_steps_are_those_of_a_run(method):
         (wn.schedules.scaled(1e-3, scale_power=-1), lambda t: 2e-3 / (1 + t / 1000)),
     ):
         model = wn.WeightNormRegressor(
-            method, scale=0.7, direction=w0, direction_step=steps[0], scale_step=steps[1], tol=1e-10, max_iter=300
+            method,
+            scale=0.7,
+            direction=w0,
+            direction_step=steps[0],
+            scale_step=steps[1],
+            tol=1e-10,
+            max_iter=300,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X, y)
-        result = wn.run(rule(*steps), centred(X, y), 0.7, w0, tolerance=1e-10 * centred(X, y).zero_loss, max_steps=300)
+        result = wn.run(
+            rule(*steps),
+            centred(X, y),
+            0.7,
+            w0,
+            tolerance=1e-10 * centred(X, y).zero_loss,
+            max_steps=300,
+        )
         np.testing.assert_allclose(model.coef_, result.weights, rtol=1e-8, atol=1e-10)
         assert model.n_iter_ == result.num_steps
 
@@ -254,7 +293,10 @@ def test_the_classifier_goes_down_and_says_when_it_has_not_arrived(method):
         losses.append(-np.log(model.predict_proba(X)[np.arange(20), y.astype(int)]).sum())
     assert (np.diff(losses) <= 1e-12).all()
     with pytest.warns(ConvergenceWarning):
-        assert wn.WeightNormClassifier(method, max_iter=51, tol=1e-9, random_state=0).fit(X, y).status_ == "max_steps"
+        assert (
+            wn.WeightNormClassifier(method, max_iter=51, tol=1e-9, random_state=0).fit(X, y).status_
+            == "max_steps"
+        )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -263,7 +305,9 @@ def test_a_classifier_goes_on_from_itself():
     X = rng.standard_normal((200, 3)) + 5.0
     y = X[:, 0] + rng.standard_normal(200) > 6.5
     first = wn.WeightNormClassifier(random_state=0).fit(X, y)
-    again = wn.WeightNormClassifier(coef_init=first.coef_, intercept_init=first.intercept_, max_iter=1).fit(X, y)
+    again = wn.WeightNormClassifier(
+        coef_init=first.coef_, intercept_init=first.intercept_, max_iter=1
+    ).fit(X, y)
     np.testing.assert_allclose(again.predict_proba(X), first.predict_proba(X), atol=0.01)
     with pytest.raises(ValueError, match="intercept_init goes with coef_init"):
         wn.WeightNormClassifier(intercept_init=[0.0]).fit(X, y)
@@ -289,7 +333,9 @@ def test_classifier_two_and_more_classes():
             assert model.score(X, labels) > 0.93
             probabilities = model.predict_proba(X)
             np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-            np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X))
+            np.testing.assert_array_equal(
+                model.classes_[probabilities.argmax(axis=1)], model.predict(X)
+            )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -302,14 +348,20 @@ def test_classifier_forgets_what_the_data_cannot_see():
         assert kept.perp_norm_ > 0.15
         assert forgot.perp_norm_ < 0.1 * kept.perp_norm_
         assert forgot.score(X, y) == kept.score(X, y) == 1.0
-        sparse = wn.WeightNormClassifier("rpgd", scale=0.2, random_state=0, max_iter=5000).fit(scipy.sparse.csr_array(X), y)
+        sparse = wn.WeightNormClassifier("rpgd", scale=0.2, random_state=0, max_iter=5000).fit(
+            scipy.sparse.csr_array(X), y
+        )
         np.testing.assert_allclose(sparse.coef_, forgot.coef_, atol=1e-6)
 
 
 @pytest.mark.parametrize("classes", [1, 4])
 def test_logits_against_finite_differences(classes):
     rng = np.random.default_rng(0)
-    targets = np.eye(4)[rng.integers(0, 4, 9)] if classes == 4 else rng.integers(0, 2, (9, 1)).astype(float)
+    targets = (
+        np.eye(4)[rng.integers(0, 4, 9)]
+        if classes == 4
+        else rng.integers(0, 2, (9, 1)).astype(float)
+    )
     model = Logits(rng.standard_normal((9, 5)), targets)
     x = rng.standard_normal((1, 6, classes))
     gradient = model.value_and_gradient(x)[1]
@@ -344,7 +396,9 @@ def test_hostile_data():
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         wn.WeightNormRegressor("rpgd", max_iter=2).fit(X, y)
     with pytest.raises(ValueError, match="diverged"):
-        wn.WeightNormClassifier("gd", direction_step=1e308, max_iter=200).fit(1e3 * X, np.arange(8) % 2)
+        wn.WeightNormClassifier("gd", direction_step=1e308, max_iter=200).fit(
+            1e3 * X, np.arange(8) % 2
+        )
 
 
 @pytest.mark.parametrize(
@@ -356,7 +410,10 @@ def test_hostile_data():
         ({"max_iter": 0}, r"max_iter must be at least 1"),
         ({"direction": [1.0, 2.0]}, r"direction must have shape \(30,\)"),
         ({"coef_init": np.full(30, np.nan)}, r"coef_init has 30 entries that are NaN or infinite"),
-        ({"coef_init": np.ones(30), "direction": np.ones(30)}, r"either coef_init or direction, not both"),
+        (
+            {"coef_init": np.ones(30), "direction": np.ones(30)},
+            r"either coef_init or direction, not both",
+        ),
         ({"direction": np.zeros(30)}, r"direction is zero"),
         ({"scale": 1e200}, r"scale must be at most 1e140"),
     ],
@@ -379,23 +436,58 @@ def test_importing_weightnorm_does_not_load_scikit_learn():
     ("fit", "message"),
     [
         (lambda X, y: wn.WeightNormRegressor().fit("text", y), "X or y is not as expected"),
-        (lambda X, y: wn.WeightNormRegressor().fit(np.ma.array(X, mask=X > 1), y), "X is a masked array"),
-        (lambda X, y: wn.WeightNormRegressor(random_state=b"1").fit(X, y), "random_state must be a seed"),
-        (lambda X, y: wn.WeightNormRegressor("gd", direction_step=-1.0).fit(X, y), "direction_step must be at least 0"),
-        (lambda X, y: wn.WeightNormRegressor("gd", direction_step=1e308).fit(1e3 * X, y), "training diverged after"),
-        (lambda X, y: wn.WeightNormRegressor().fit(1e-3 * X, 1e307 * y), "y has a largest entry of .* overflow; rescale"),
-        (lambda X, y: wn.WeightNormRegressor(scale=1.0).fit(X, 1e-200 * y), "scale has size 1, too large for y"),
-        (lambda X, y: wn.WeightNormRegressor("wn", coef_init=X[0]).fit(X, 1e-200 * y), "coef_init has size"),
+        (
+            lambda X, y: wn.WeightNormRegressor().fit(np.ma.array(X, mask=X > 1), y),
+            "X is a masked array",
+        ),
+        (
+            lambda X, y: wn.WeightNormRegressor(random_state=b"1").fit(X, y),
+            "random_state must be a seed",
+        ),
+        (
+            lambda X, y: wn.WeightNormRegressor("gd", direction_step=-1.0).fit(X, y),
+            "direction_step must be at least 0",
+        ),
+        (
+            lambda X, y: wn.WeightNormRegressor("gd", direction_step=1e308).fit(1e3 * X, y),
+            "training diverged after",
+        ),
+        (
+            lambda X, y: wn.WeightNormRegressor().fit(1e-3 * X, 1e307 * y),
+            "y has a largest entry of .* overflow; rescale",
+        ),
+        (
+            lambda X, y: wn.WeightNormRegressor(scale=1.0).fit(X, 1e-200 * y),
+            "scale has size 1, too large for y",
+        ),
+        (
+            lambda X, y: wn.WeightNormRegressor("wn", coef_init=X[0]).fit(X, 1e-200 * y),
+            "coef_init has size",
+        ),
         (
             lambda X, y: wn.WeightNormRegressor("rpgd", direction_step=0.1).fit(X, 1e200 * y),
             "direction_step cannot be given in units of y",
         ),
-        (lambda X, y: wn.WeightNormRegressor(coef_init=[10**400] * 6).fit(X, y), "coef_init has dtype object"),
-        (lambda X, y: wn.WeightNormRegressor().fit(X, y).predict(1e308 * np.sign(X)), "X has entries so large"),
-        (lambda X, y: wn.WeightNormClassifier().fit(X, y), "y has no class labels: Unknown label type"),
-        (lambda X, y: wn.WeightNormClassifier().fit(X, y > 0).predict(1e308 * np.sign(X)), "X has entries so large"),
         (
-            lambda X, y: wn.WeightNormClassifier(direction_step=wn.schedules.curvature(), scale_step=0.1).fit(X, y > 0),
+            lambda X, y: wn.WeightNormRegressor(coef_init=[10**400] * 6).fit(X, y),
+            "coef_init has dtype object",
+        ),
+        (
+            lambda X, y: wn.WeightNormRegressor().fit(X, y).predict(1e308 * np.sign(X)),
+            "X has entries so large",
+        ),
+        (
+            lambda X, y: wn.WeightNormClassifier().fit(X, y),
+            "y has no class labels: Unknown label type",
+        ),
+        (
+            lambda X, y: wn.WeightNormClassifier().fit(X, y > 0).predict(1e308 * np.sign(X)),
+            "X has entries so large",
+        ),
+        (
+            lambda X, y: wn.WeightNormClassifier(
+                direction_step=wn.schedules.curvature(), scale_step=0.1
+            ).fit(X, y > 0),
             "direction_step is a curvature step, and a classifier has no fixed largest curvature",
         ),
     ],
@@ -408,7 +500,9 @@ def test_refusals_name_the_parameter(fit, message):
 
 
 def test_centring_leaves_no_mean_of_the_offsets_size():
-    """Taking a mean of 1e8 off once leaves rounding of its size; what is left becomes a direction of its own."""
+    """Taking a mean of 1e8 off once leaves rounding of its size; what is left becomes a
+    direction of its own.
+    """
     from weightnorm.estimators.data import centre
 
     X = np.random.default_rng(0).standard_normal((50, 4)) + 1e8

@@ -15,7 +15,9 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 def test_example_runs(example, tmp_path):
     environment = os.environ | {"MPLBACKEND": "Agg"}
     command = [sys.executable, str(example)]
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip()
     figures = list(tmp_path.glob("*.png"))
@@ -31,15 +33,23 @@ def test_the_estimators_page_runs():
     X, y = names["X"], names["y"]
     assert names["model"].predict(X) == pytest.approx(y, abs=1e-8)  # an interpolating fit
     assert (names["classifier"].predict(X) == names["labels"]).all()
-    assert names["search"].best_params_.keys() == {"weightnormregressor__ratio", "weightnormregressor__scale"}
+    assert names["search"].best_params_.keys() == {
+        "weightnormregressor__ratio",
+        "weightnormregressor__scale",
+    }
 
 
 def _numbers(text):
-    return {name: float(value) for name, value in re.findall(r"(?<!_)(after|loss|norm|distance)[= ]([\d.e+-]+)", text)}
+    return {
+        name: float(value)
+        for name, value in re.findall(r"(?<!_)(after|loss|norm|distance)[= ]([\d.e+-]+)", text)
+    }
 
 
 def test_the_readme_tells_the_truth():
-    """Its Python blocks run, and every result shown under a call is what the call gives, to what a CPU may change."""
+    """Its Python blocks run, and every result shown under a call is what the call gives, to what
+    a CPU may change.
+    """
     text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     names: dict[str, object] = {}
     shown = 0

@@ -1,4 +1,6 @@
-"""Numbers that used to be silently wrong: limits over the whole range of doubles, extreme targets, wrong adjoints."""
+"""Numbers that used to be silently wrong: limits over the whole range of doubles, extreme
+targets, wrong adjoints.
+"""
 
 import mpmath
 import numpy as np
@@ -10,7 +12,8 @@ from scipy.sparse.linalg import LinearOperator
 import weightnorm as wn
 from weightnorm import theory
 
-TINY = 1e-290  # below this a square root of a subnormal number may lose digits: only its size is compared
+# below this a square root of a subnormal number may lose digits: only its size is compared
+TINY = 1e-290
 
 
 def perp_to_fifty_digits(g0, gstar, log_q2, c):
@@ -23,7 +26,11 @@ def perp_to_fifty_digits(g0, gstar, log_q2, c):
         high = mpmath.log(max(right, 0) + max(log_a, 0) + 3)
         for _ in range(140):
             t = (low + high) / 2
-            share = -mpmath.log1p(mpmath.exp(log_a - t)) if t > log_a else t - log_a - mpmath.log1p(mpmath.exp(t - log_a))
+            share = (
+                -mpmath.log1p(mpmath.exp(log_a - t))
+                if t > log_a
+                else t - log_a - mpmath.log1p(mpmath.exp(t - log_a))
+            )
             low, high = (t, high) if share + mpmath.exp(t) < right else (low, t)
         return float(mpmath.sqrt(mpmath.exp(low) * c))
 
@@ -40,13 +47,21 @@ exponents = st.floats(-150, 150)
 @settings(max_examples=300, deadline=None)
 def test_the_limit_agrees_with_fifty_digits_over_the_whole_range(log_gstar, relative, log_c, log_q):
     gstar = 10.0**log_gstar
-    g0 = gstar * 10.0**relative if abs(relative) < 100 else 10.0 ** (log_gstar + relative) if abs(log_gstar) < 50 else gstar
+    g0 = (
+        gstar * 10.0**relative
+        if abs(relative) < 100
+        else 10.0 ** (log_gstar + relative)
+        if abs(log_gstar) < 50
+        else gstar
+    )
     c = min(max(gstar**2 * 10.0**log_c, 1e-300), 1e300)
     q0 = 10.0**log_q
     ours = float(theory.limit_perp(g0, gstar, q0, c))
     exact = perp_to_fifty_digits(g0, gstar, float(2 * np.log(q0)), c)
     assert ours == pytest.approx(exact, rel=1e-11, abs=TINY)
-    assert float(theory.limit_scale(g0, gstar, q0, c)) == pytest.approx(np.hypot(gstar, exact), rel=1e-11)
+    assert float(theory.limit_scale(g0, gstar, q0, c)) == pytest.approx(
+        np.hypot(gstar, exact), rel=1e-11
+    )
 
 
 @pytest.mark.parametrize("c", [1e-6, 1e-9, 1e-12, 1e-14, 1e-100, 1e-300])
@@ -54,7 +69,9 @@ def test_small_ratios_do_not_cancel(c):
     problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, 0)
     limit = theory.flow_limit(problem, 4.0, w0, c)
     assert limit.applies
-    assert limit.norm == pytest.approx(4.0, abs=c)  # the norm of a solution that the scale need not move to
+    assert limit.norm == pytest.approx(
+        4.0, abs=c
+    )  # the norm of a solution that the scale need not move to
     assert limit.norm == limit.scale == pytest.approx(np.linalg.norm(limit.weights), rel=1e-14)
     assert np.linalg.norm(problem.A @ limit.weights - problem.y) < 1e-13
     predicted = theory.finite_step_limit(problem, 4.0, w0, "rpgd", 1e-3, c)
@@ -70,7 +87,9 @@ def test_a_prediction_that_did_not_get_to_the_end_claims_no_accuracy():
 
 
 def test_the_phase_diagram_far_out():
-    assert theory.distance_map([1e5], [1e-7], 1.0, 0.5)[0, 0] == pytest.approx(np.sqrt(1e10 - 1), rel=1e-14)
+    assert theory.distance_map([1e5], [1e-7], 1.0, 0.5)[0, 0] == pytest.approx(
+        np.sqrt(1e10 - 1), rel=1e-14
+    )
     assert theory.distance_map(1.0, 1.0, 1.0, 0.5).shape == (1, 1)
     with pytest.raises(ValueError, match="g0 and ratio must be vectors"):
         theory.distance_map([[1.0]], [1.0], 1.0, 0.5)
@@ -83,7 +102,9 @@ def test_targets_whose_squares_overflow_are_refused_by_name(size):
         lambda: wn.GeneralizedLinear(np.eye(2, 3), [size, 0.0], loss="huber"),
         lambda: wn.MatrixSensing(np.eye(2)[None], [size]),
     ):
-        with pytest.raises(ValueError, match=r"y has a largest entry of .*, whose square overflows"):
+        with pytest.raises(
+            ValueError, match=r"y has a largest entry of .*, whose square overflows"
+        ):
             make()
     with pytest.raises(ValueError, match="scale must be at most 1e140"):
         wn.datasets.make_regression(scale=size)
@@ -92,15 +113,24 @@ def test_targets_whose_squares_overflow_are_refused_by_name(size):
 @given(power=st.integers(-310, 139))
 @settings(max_examples=60, deadline=None)
 def test_the_minimum_norm_solution_has_the_units_of_y(power):
-    A = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.25], [1.0, 1.5, 0.25]])  # the third row is the sum of the others
+    A = np.array(
+        [[1.0, 0.5, 0.0], [0.0, 1.0, 0.25], [1.0, 1.5, 0.25]]
+    )  # the third row is the sum of the others
     unit = 10.0**power
-    base, problem = wn.LeastSquares(A, [1.0, 2.0, 3.5]), wn.LeastSquares(A, np.array([1.0, 2.0, 3.5]) * unit)
-    np.testing.assert_allclose(problem.min_norm_solution(), base.min_norm_solution() * unit, rtol=1e-12, atol=1e-320)
+    base, problem = (
+        wn.LeastSquares(A, [1.0, 2.0, 3.5]),
+        wn.LeastSquares(A, np.array([1.0, 2.0, 3.5]) * unit),
+    )
+    np.testing.assert_allclose(
+        problem.min_norm_solution(), base.min_norm_solution() * unit, rtol=1e-12, atol=1e-320
+    )
     if abs(power) < 140:
         assert problem.floor == pytest.approx(base.floor * unit**2, rel=1e-9)
     w0 = np.array([1.0, -1.0, 2.0])
     gd = theory.gd_limit(problem, 0.5 * unit, w0)
-    assert gd.norm == pytest.approx(theory.gd_limit(base, 0.5, w0).norm * unit, rel=1e-12, abs=1e-320)
+    assert gd.norm == pytest.approx(
+        theory.gd_limit(base, 0.5, w0).norm * unit, rel=1e-12, abs=1e-320
+    )
 
 
 B = np.random.default_rng(0).standard_normal((4, 7))
@@ -125,7 +155,10 @@ def test_an_operator_with_a_wrong_adjoint_is_refused(rmatvec, message):
 def test_a_single_precision_operator_passes_its_adjoint_test():
     single = B.astype(np.float32)
     operator = LinearOperator(
-        B.shape, matvec=lambda x: single @ x.astype("f4"), rmatvec=lambda r: single.T @ r.astype("f4"), dtype=np.float32
+        B.shape,
+        matvec=lambda x: single @ x.astype("f4"),
+        rmatvec=lambda r: single.T @ r.astype("f4"),
+        dtype=np.float32,
     )
     assert wn.LeastSquares(operator, np.ones(4)).shape == (4, 7)
 
@@ -134,13 +167,17 @@ def test_masked_arrays_are_refused_wherever_they_come_in():
     for make in (
         lambda: wn.LeastSquares(np.ma.masked_array(B, mask=np.eye(4, 7)), np.ones(4)),
         lambda: wn.LeastSquares(B, np.ma.masked_array(np.ones(4), mask=[0, 0, 1, 0])),
-        lambda: wn.MatrixSensing(np.ma.masked_array(np.ones((1, 2, 2)), mask=np.eye(2)[None]), [1.0]),
+        lambda: wn.MatrixSensing(
+            np.ma.masked_array(np.ones((1, 2, 2)), mask=np.eye(2)[None]), [1.0]
+        ),
     ):
         with pytest.raises(TypeError, match="is a masked array"):
             make()
 
 
-@pytest.mark.parametrize("x", [np.full(7, np.nan), np.ones(7) + 1j, np.full((2, 7), np.inf), [[1.0], [1.0, 2.0]]])
+@pytest.mark.parametrize(
+    "x", [np.full(7, np.nan), np.ones(7) + 1j, np.full((2, 7), np.inf), [[1.0], [1.0, 2.0]]]
+)
 def test_value_and_gradient_take_finite_real_weights_only(x):
     problem = wn.LeastSquares(B, np.ones(4))
     for function in (problem.value, problem.gradient, wn.GeneralizedLinear(B, [0, 1, 1, 0]).value):
@@ -162,19 +199,28 @@ def test_too_large_to_factorise_is_said_before_trying_with_the_way_out(monkeypat
     from weightnorm.problems import factorisation
 
     monkeypatch.setattr(factorisation, "physical_memory", lambda: 2.0**35)
-    A = scipy.sparse.random_array((100_000, 1_000_000), density=1e-7, rng=np.random.default_rng(0), format="csr")
+    A = scipy.sparse.random_array(
+        (100_000, 1_000_000), density=1e-7, rng=np.random.default_rng(0), format="csr"
+    )
     problem, w0 = wn.LeastSquares(A, np.ones(100_000)), np.ones(1_000_000)
     with pytest.raises(MemoryError, match="coordinates='full'"):
         wn.run(wn.GradientDescent(0.1), problem, 1.0, w0, max_steps=2)
-    assert wn.run(wn.GradientDescent(0.1), problem, 1.0, w0, max_steps=2, coordinates="full").num_steps == 2
+    assert (
+        wn.run(wn.GradientDescent(0.1), problem, 1.0, w0, max_steps=2, coordinates="full").num_steps
+        == 2
+    )
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
 def test_the_adjoint_test_knows_no_units(size):
     C = B * size
-    assert wn.LeastSquares(LinearOperator(B.shape, matvec=C.dot, rmatvec=C.T.dot, dtype=float), np.ones(4)).shape == (4, 7)
+    assert wn.LeastSquares(
+        LinearOperator(B.shape, matvec=C.dot, rmatvec=C.T.dot, dtype=float), np.ones(4)
+    ).shape == (4, 7)
     with pytest.raises(ValueError, match="is -1 times that"):
-        wn.LeastSquares(LinearOperator(B.shape, matvec=C.dot, rmatvec=(-C.T).dot, dtype=float), np.ones(4))
+        wn.LeastSquares(
+            LinearOperator(B.shape, matvec=C.dot, rmatvec=(-C.T).dot, dtype=float), np.ones(4)
+        )
 
 
 def test_an_operator_may_have_any_attributes():
@@ -191,7 +237,9 @@ def test_an_operator_may_have_any_attributes():
             return B.T @ r.ravel()
 
     best = np.linalg.lstsq(B, np.ones(4), rcond=None)[0]
-    np.testing.assert_allclose(wn.LeastSquares(Mine(), np.ones(4)).min_norm_solution(), best, atol=1e-12)
+    np.testing.assert_allclose(
+        wn.LeastSquares(Mine(), np.ones(4)).min_norm_solution(), best, atol=1e-12
+    )
 
 
 def test_a_start_in_the_row_space_has_a_limit_at_any_ratio():

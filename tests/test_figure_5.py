@@ -34,20 +34,32 @@ def twin_norm(kind, problem, scale, W, step):
             vector = vector / np.linalg.norm(vector)
 
 
-@pytest.mark.parametrize(("kind", "halvings"), [("gd", 4), pytest.param("rpgd", 0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "halvings"), [("gd", 4), pytest.param("rpgd", 0, marks=pytest.mark.slow)]
+)
 def test_refined_numbers_agree_with_a_plain_loop(searched, kind, halvings):
-    problem, start = wn.datasets.make_sensing(12, 2, 20, seed=0), wn.datasets.sensing_start(12, 1.0, 0)
+    problem, start = (
+        wn.datasets.make_sensing(12, 2, 20, seed=0),
+        wn.datasets.sensing_start(12, 1.0, 0),
+    )
     step = searched.step["equal", kind][0, 1] / 2**halvings
     twin = twin_norm(kind, problem, start["scale"], start["direction"], step)
     assert searched.refined["equal", kind][0, 1] == pytest.approx(twin, rel=1e-6)
 
 
 def test_one_scale_rpgd_ends_at_the_certified_minimum(searched):
-    """From starts below it, at any alpha and in both schedules; and halving its step changes nothing."""
+    """From starts below it, at any alpha and in both schedules; and halving its step changes
+    nothing.
+    """
     below = searched.alphas**2 < searched.references["psd"][0]
     for phase in sensing.PHASES:
-        np.testing.assert_allclose(searched.first[phase, "rpgd"][0, below], searched.references["psd"][0], rtol=1e-3)
-    problem, start = wn.datasets.make_sensing(12, 2, 20, seed=0), wn.datasets.sensing_start(12, 1.0, 0)
+        np.testing.assert_allclose(
+            searched.first[phase, "rpgd"][0, below], searched.references["psd"][0], rtol=1e-3
+        )
+    problem, start = (
+        wn.datasets.make_sensing(12, 2, 20, seed=0),
+        wn.datasets.sensing_start(12, 1.0, 0),
+    )
     step = searched.step["equal", "rpgd"][0, 1] / 2
     halved = wn.run(wn.RPGD(step, step), problem, **start, tolerance=1e-6)
     assert halved.norm == pytest.approx(searched.first["equal", "rpgd"][0, 1], rel=1e-5)
@@ -55,7 +67,11 @@ def test_one_scale_rpgd_ends_at_the_certified_minimum(searched):
 
 def test_every_statement_has_its_line(searched):
     named = {e.name: e for e in EXPERIMENTS}
-    ids = {f.id for name in ("left", "right", "refined") for f in named[f"figure-5-{name}"].compute(QUICK).findings}
+    ids = {
+        f.id
+        for name in ("left", "right", "refined")
+        for f in named[f"figure-5-{name}"].compute(QUICK).findings
+    }
     assert ids == {"figure-5-range", "figure-5-overlap", "figure-5-two-phase", "figure-5-refined"}
 
 
@@ -71,7 +87,10 @@ def test_findings_follow_the_data(searched):
         key: np.broadcast_to(searched.references[sensing.REFERENCES[key[1]]][:, None], v.shape)
         for key, v in searched.first.items()
     }
-    assert all(sensing.reach(searched, perfect, "two_phase", name)[0] == searched.alphas.size for name in sensing.REFERENCES)
+    assert all(
+        sensing.reach(searched, perfect, "two_phase", name)[0] == searched.alphas.size
+        for name in sensing.REFERENCES
+    )
 
 
 @pytest.mark.parametrize(("phase", "name"), [("two_phase", "rpgd"), ("equal", "rpgd")])

@@ -1,4 +1,6 @@
-"""`weightnorm fit`: from a table on disk to a fit, and clear words for tables that cannot be fitted."""
+"""`weightnorm fit`: from a table on disk to a fit, and clear words for tables that cannot be
+fitted.
+"""
 
 import json
 
@@ -26,7 +28,17 @@ def test_every_format_gives_the_same_fit(table, tmp_path, suffix):
     else:
         table.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
     out = tmp_path / "coefficients.csv"
-    command = ["fit", str(path), "--target", "price", "--drop", "kind", "--json", "--coefficients", str(out)]
+    command = [
+        "fit",
+        str(path),
+        "--target",
+        "price",
+        "--drop",
+        "kind",
+        "--json",
+        "--coefficients",
+        str(out),
+    ]
     result = run(*command)
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
@@ -38,14 +50,18 @@ def test_every_format_gives_the_same_fit(table, tmp_path, suffix):
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     best = np.linalg.pinv(standard) @ (table.price - table.price.mean()).to_numpy()
     written = pd.read_csv(out)
-    assert np.linalg.norm(written.coefficient - best) == pytest.approx(facts["min_norm_distance"], rel=1e-6)
+    assert np.linalg.norm(written.coefficient - best) == pytest.approx(
+        facts["min_norm_distance"], rel=1e-6
+    )
     assert list(written.feature) == [f"x{i}" for i in range(50)]
 
 
 def test_runs_and_classes(table, tmp_path):
     path = tmp_path / "data.csv"
     table.to_csv(path, index=False)
-    result = run("fit", str(path), "--target", "price", "--drop", "kind", "--method", "rpgd", "--scale", "1")
+    result = run(
+        "fit", str(path), "--target", "price", "--drop", "kind", "--method", "rpgd", "--scale", "1"
+    )
     assert result.exit_code == 0, result.output
     assert "rpgd (converged after" in result.output
     assert "predicted limit" in result.output
@@ -63,18 +79,58 @@ def test_runs_and_classes(table, tmp_path):
         (lambda t: t, ["--target", "cost"], "there is no column 'cost'; the columns are x0, x1"),
         (lambda t: t, ["--target", "price"], "columns that are not numbers: kind; encode them"),
         (lambda t: t, ["--target", "kind", "--drop", "price"], "the target 'kind' is not numeric"),
-        (lambda t: t.assign(x3=np.nan), ["--target", "price", "--drop", "kind"], "missing values in x3 (30)"),
-        (lambda t: t.assign(x3=np.inf), ["--target", "price", "--drop", "kind"], "infinite values in x3"),
-        (lambda t: t.assign(x3=1e308), ["--target", "price", "--drop", "kind", "--no-standardize"], "squares overflow in x3"),
+        (
+            lambda t: t.assign(x3=np.nan),
+            ["--target", "price", "--drop", "kind"],
+            "missing values in x3 (30)",
+        ),
+        (
+            lambda t: t.assign(x3=np.inf),
+            ["--target", "price", "--drop", "kind"],
+            "infinite values in x3",
+        ),
+        (
+            lambda t: t.assign(x3=1e308),
+            ["--target", "price", "--drop", "kind", "--no-standardize"],
+            "squares overflow in x3",
+        ),
         (lambda t: t[:2], ["--target", "price", "--drop", "kind"], "the table has 2 rows"),
         (lambda t: t[["price"]], ["--target", "price"], "no column left to fit with"),
-        (lambda t: t, ["--target", "price", "--drop", "kind", "--method", "lasso"], "method must be one of"),
-        (lambda t: t, ["--target", "price", "--drop", "kind", "--ratio", "-1"], "ratio must be greater than 0"),
-        (lambda t: t.assign(x3=1e308), ["--target", "price", "--drop", "kind"], "squares overflow in x3"),
-        (lambda t: t.assign(kind=["a"] + ["b"] * 29), ["--target", "kind", "--drop", "price", "--classify"], "one member only"),
-        (lambda t: t, ["--target", "price", "--drop", "kind", "--seed", "-1"], "Seed must be between"),
-        (lambda t: t.assign(kind="low"), ["--target", "kind", "--drop", "price", "--classify"], "one class only"),
-        (lambda t: t.assign(price=np.inf), ["--target", "price", "--drop", "kind"], "infinite values in the target 'price'"),
+        (
+            lambda t: t,
+            ["--target", "price", "--drop", "kind", "--method", "lasso"],
+            "method must be one of",
+        ),
+        (
+            lambda t: t,
+            ["--target", "price", "--drop", "kind", "--ratio", "-1"],
+            "ratio must be greater than 0",
+        ),
+        (
+            lambda t: t.assign(x3=1e308),
+            ["--target", "price", "--drop", "kind"],
+            "squares overflow in x3",
+        ),
+        (
+            lambda t: t.assign(kind=["a"] + ["b"] * 29),
+            ["--target", "kind", "--drop", "price", "--classify"],
+            "one member only",
+        ),
+        (
+            lambda t: t,
+            ["--target", "price", "--drop", "kind", "--seed", "-1"],
+            "Seed must be between",
+        ),
+        (
+            lambda t: t.assign(kind="low"),
+            ["--target", "kind", "--drop", "price", "--classify"],
+            "one class only",
+        ),
+        (
+            lambda t: t.assign(price=np.inf),
+            ["--target", "price", "--drop", "kind"],
+            "infinite values in the target 'price'",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_fitted_is_told_so(table, tmp_path, change, options, message):
@@ -98,7 +154,9 @@ def test_a_target_whose_squares_overflow_is_named(table, tmp_path, size, method)
 
 
 @pytest.mark.parametrize("size", [1e99, 1e-99, 0.0])
-@pytest.mark.parametrize("options", [["--method", "limit"], ["--method", "rpgd", "--scale", "1"], ["--method", "gd"]])
+@pytest.mark.parametrize(
+    "options", [["--method", "limit"], ["--method", "rpgd", "--scale", "1"], ["--method", "gd"]]
+)
 def test_an_extreme_target_gives_valid_json(table, tmp_path, size, options):
     path = tmp_path / "data.csv"
     table.assign(price=table.price / 10 * size).to_csv(path, index=False)
@@ -118,7 +176,9 @@ def test_an_overflow_inside_the_fit_is_told(table, tmp_path, monkeypatch):
     table.to_csv(tmp_path / "data.csv", index=False)
     result = run("fit", tmp_path / "data.csv", "--target", "price", "--drop", "kind")
     assert result.exit_code == 2
-    assert "the fit of the target 'price' failed: Numerical result out of range; rescale" in plain(result.stderr)
+    assert "the fit of the target 'price' failed: Numerical result out of range; rescale" in plain(
+        result.stderr
+    )
 
 
 def test_the_index_of_pandas_is_no_feature_and_gd_has_its_own_limit(table, tmp_path):
@@ -145,5 +205,12 @@ def test_files_that_are_no_tables(tmp_path):
         result = run("fit", str(path), "--target", "y")
         assert result.exit_code == 2, name
         assert message in plain(result.stderr), (name, result.stderr)
-    result = run("fit", str(tmp_path / "a.csv"), "--target", "y", "--coefficients", str(tmp_path / "no" / "c.csv"))
+    result = run(
+        "fit",
+        str(tmp_path / "a.csv"),
+        "--target",
+        "y",
+        "--coefficients",
+        str(tmp_path / "no" / "c.csv"),
+    )
     assert result.exit_code == 2

@@ -18,7 +18,9 @@ def in_d_dimensions(problem, g, w, c, time):
         s = w @ pull
         return np.concatenate([[-c * s], -g * (pull - s * w)])
 
-    end = solve_ivp(field, (0, time), np.concatenate([[g], w]), method="DOP853", rtol=1e-12, atol=1e-14).y[:, -1]
+    end = solve_ivp(
+        field, (0, time), np.concatenate([[g], w]), method="DOP853", rtol=1e-12, atol=1e-14
+    ).y[:, -1]
     return end[0] * end[1:] / np.linalg.norm(end[1:])
 
 
@@ -39,7 +41,9 @@ def test_equals_an_integration_in_d_dimensions(problem, w0, scale, ratio):
     assert trajectory.status == "max_steps"
     assert trajectory.time[-1] == 1.5
     expected = in_d_dimensions(problem, scale, w0, ratio, 1.5)
-    np.testing.assert_allclose(trajectory.final_weights, expected, atol=1e-9 * np.linalg.norm(expected))
+    np.testing.assert_allclose(
+        trajectory.final_weights, expected, atol=1e-9 * np.linalg.norm(expected)
+    )
 
 
 def test_the_trajectory_is_consistent(problem, w0):
@@ -49,12 +53,18 @@ def test_the_trajectory_is_consistent(problem, w0):
     for name in ("scale", "perp_norm", "loss", "invariant"):
         assert getattr(trajectory, name).shape == (n,)
     assert trajectory.status == "converged"
-    np.testing.assert_allclose(np.linalg.norm(trajectory.weights, axis=1), np.abs(trajectory.scale), rtol=1e-12)
-    np.testing.assert_allclose(trajectory.loss, problem.value(trajectory.weights), rtol=1e-6, atol=1e-15)
+    np.testing.assert_allclose(
+        np.linalg.norm(trajectory.weights, axis=1), np.abs(trajectory.scale), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        trajectory.loss, problem.value(trajectory.weights), rtol=1e-6, atol=1e-15
+    )
     perp = [np.linalg.norm(problem.split(x)[1]) for x in trajectory.weights[:: n // 5]]
     np.testing.assert_allclose(trajectory.perp_norm[:: n // 5], perp, rtol=1e-8)
     assert (np.diff(trajectory.loss) <= 1e-14).all()
-    assert trajectory.loss[-1] == pytest.approx(1e-10, rel=1e-3)  # stopped at the tolerance, not beyond it
+    assert trajectory.loss[-1] == pytest.approx(
+        1e-10, rel=1e-3
+    )  # stopped at the tolerance, not beyond it
     assert "converged at time" in repr(trajectory)
 
 
@@ -73,7 +83,9 @@ def test_stiff_problems_finish(scale):
 
 
 def test_an_error_of_the_norm_does_not_grow():
-    """A start next to the row space at a large scale: w⊥ grows by e^{6}, and an error of ‖w‖ would with it."""
+    """A start next to the row space at a large scale: w⊥ grows by e^{6}, and an error of ‖w‖
+    would with it.
+    """
     problem = wn.datasets.make_regression(6, 11, condition_number=30.0, scale=1.0, seed=0)
     inside, rest = problem.split(wn.datasets.random_direction(11, 0))
     w0 = inside + 4e-5 * rest / np.linalg.norm(rest)
@@ -83,7 +95,9 @@ def test_an_error_of_the_norm_does_not_grow():
 
 
 def test_a_slow_beginning_is_no_standstill():
-    """g0 = 1e-10 next to S: hardly anything moves for a long time, but the direction's gradient is all there."""
+    """g0 = 1e-10 next to S: hardly anything moves for a long time, but the direction's gradient
+    is all there.
+    """
     problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
     trajectory = wn.flow(problem, 1e-10, [0.0, 1.0])
     assert trajectory.status == "converged"
@@ -131,7 +145,9 @@ def test_gradient_flow_is_the_limit_of_gradient_descent(problem, w0):
     np.testing.assert_allclose(x[0], 2.0 * w0, atol=1e-14)
     errors = []
     for step in (0.01, 0.005):
-        run = wn.run(wn.GradientDescent(step), problem, 2.0, w0, tolerance=0, max_steps=round(0.7 / step))
+        run = wn.run(
+            wn.GradientDescent(step), problem, 2.0, w0, tolerance=0, max_steps=round(0.7 / step)
+        )
         errors.append(np.linalg.norm(run.weights - x[1]))
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
 
@@ -142,7 +158,10 @@ def test_gradient_flow_is_the_limit_of_gradient_descent(problem, w0):
         (lambda p, w: wn.flow(p, 1.0, w, ratio=-1.0), "ratio must be at least 0, got -1"),
         (lambda p, w: wn.flow(p, 1.0, w, tolerance=-1.0), "tolerance must be at least 0, got -1"),
         (lambda p, w: wn.flow(p, 1.0, w, max_time=-1.0), "max_time must be at least 0, got -1"),
-        (lambda p, w: wn.flow(p, 1.0, w, restart_ratio=0.0), "restart_ratio must be greater than 0, got 0"),
+        (
+            lambda p, w: wn.flow(p, 1.0, w, restart_ratio=0.0),
+            "restart_ratio must be greater than 0, got 0",
+        ),
         (lambda p, w: wn.flow(p, np.nan, w), "scale must be finite, got nan"),
         (lambda p, w: wn.flow(p, 1.0, 0 * w), "direction is zero"),
         (lambda p, w: wn.gradient_flow(p, 1.0, w, [1.0, 0.0]), "times must be increasing"),
@@ -154,17 +173,23 @@ def test_bad_input(problem, w0, call, message):
 
 
 @pytest.mark.parametrize("method", ["wn", "rpgd"])
-def test_the_drift_of_the_invariant_is_second_order_a_step_and_first_order_a_run(problem, w0, method):
+def test_the_drift_of_the_invariant_is_second_order_a_step_and_first_order_a_run(
+    problem, w0, method
+):
     rule = {"wn": wn.WeightNorm, "rpgd": wn.RPGD}[method]
     steps = np.array([0.02, 0.01, 0.005, 0.0025])
 
     def drift(step, num_steps):
-        history = wn.run(rule(step, 2 * step), problem, 1.0, w0, tolerance=0, max_steps=num_steps, record=1).history
+        history = wn.run(
+            rule(step, 2 * step), problem, 1.0, w0, tolerance=0, max_steps=num_steps, record=1
+        ).history
         value = np.log(history.direction_perp_norm) + history.scale**2 / 4
         return abs(value[-1] - value[0])
 
     one = np.polyfit(np.log(steps), np.log([drift(step, 1) for step in steps]), 1)[0]
-    whole = np.polyfit(np.log(steps), np.log([drift(step, round(3 / step)) for step in steps]), 1)[0]
+    whole = np.polyfit(np.log(steps), np.log([drift(step, round(3 / step)) for step in steps]), 1)[
+        0
+    ]
     assert one == pytest.approx(2.0, abs=0.1)
     assert whole == pytest.approx(1.0, abs=0.1)
 
@@ -206,10 +231,14 @@ def test_an_error_in_a_loss_of_ones_own_comes_through():
 
 
 def test_a_tiny_ratio_has_an_infinite_invariant_and_no_warning():
-    path = wn.flow(wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 1.0], ratio=1e-300, max_time=1e-6)
+    path = wn.flow(
+        wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 1.0], ratio=1e-300, max_time=1e-6
+    )
     assert np.isinf(path.invariant).all()
     assert np.isnan(path.drift)
-    inside = wn.flow(wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 0.0], ratio=1e-300, max_time=1e-6)
+    inside = wn.flow(
+        wn.LeastSquares([[1.0, 0.0]], [1.0]), 1e6, [1.0, 0.0], ratio=1e-300, max_time=1e-6
+    )
     assert np.isneginf(inside.invariant).all()
     assert inside.drift == 0.0
     assert np.isfinite(path.loss).all()

@@ -19,7 +19,13 @@ from fuzz_values import NAMES, Values
 def test_a_hundred_random_calls():
     script = Path(fuzz.__file__)
     arguments = ["--calls", "100", "--seed", "0", "--processes", "1"]
-    done = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 failed" in done.stdout
 

@@ -1,4 +1,6 @@
-"""Losses of A x: gradients, the reduction, the flow's invariant, the maximum margin, and hostile data."""
+"""Losses of A x: gradients, the reduction, the flow's invariant, the maximum margin, and hostile
+data.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ from hypothesis import strategies as st
 import weightnorm as wn
 
 LOSSES = ("squared", "logistic", "poisson", "huber")
-METHODS = {"gd": wn.GradientDescent(0.01), "wn": wn.WeightNorm(0.01, 0.015), "rpgd": wn.RPGD(0.01, 0.015)}
+METHODS = {
+    "gd": wn.GradientDescent(0.01),
+    "wn": wn.WeightNorm(0.01, 0.015),
+    "rpgd": wn.RPGD(0.01, 0.015),
+}
 
 
 class Cauchy:
@@ -56,7 +62,11 @@ def twin(method, problem, g, w0, num_steps):
             x = x - 0.01 * G
             continue
         along = (w / n) @ G
-        w = w - 0.01 * g / n * (G - along * w / n) if method == "wn" else (w - 0.01 * g * G) / np.linalg.norm(w - 0.01 * g * G)
+        w = (
+            w - 0.01 * g / n * (G - along * w / n)
+            if method == "wn"
+            else (w - 0.01 * g * G) / np.linalg.norm(w - 0.01 * g * G)
+        )
         g = g - 0.015 * along
     return x if method == "gd" else g * w / np.linalg.norm(w)
 
@@ -76,10 +86,16 @@ def test_gradients_agree_with_finite_differences(loss):
 @pytest.mark.parametrize("loss", [*LOSSES, "own"])
 def test_runs_equal_their_twins(loss, method, coordinates):
     problem, w0 = make(loss)
-    result = wn.run(METHODS[method], problem, 0.7, w0, tolerance=0, max_steps=500, coordinates=coordinates)
-    np.testing.assert_allclose(result.weights, twin(method, problem, 0.7, w0, 500), rtol=1e-10, atol=1e-11)
+    result = wn.run(
+        METHODS[method], problem, 0.7, w0, tolerance=0, max_steps=500, coordinates=coordinates
+    )
+    np.testing.assert_allclose(
+        result.weights, twin(method, problem, 0.7, w0, 500), rtol=1e-10, atol=1e-11
+    )
     assert result.loss == pytest.approx(problem.value(result.weights), rel=1e-9, abs=1e-12)
-    assert result.perp_norm == pytest.approx(np.linalg.norm(problem.split(result.weights)[1]), abs=1e-11)
+    assert result.perp_norm == pytest.approx(
+        np.linalg.norm(problem.split(result.weights)[1]), abs=1e-11
+    )
     assert np.isnan(result.distance)
 
 
@@ -98,11 +114,29 @@ def test_squared_is_least_squares():
 def test_any_matrix(kind):
     A, y, _ = data("huber", m=30 if kind == "tall" else 8)
     given_A = (
-        scipy.sparse.csr_array(A) if kind == "sparse" else scipy.sparse.linalg.aslinearoperator(A) if kind == "operator" else A
+        scipy.sparse.csr_array(A)
+        if kind == "sparse"
+        else scipy.sparse.linalg.aslinearoperator(A)
+        if kind == "operator"
+        else A
     )
     w0 = np.ones(20)
-    plain = wn.run(wn.RPGD(0.05, 0.05), wn.GeneralizedLinear(A, y, "huber"), 0.7, w0, tolerance=0, max_steps=200)
-    other = wn.run(wn.RPGD(0.05, 0.05), wn.GeneralizedLinear(given_A, y, "huber"), 0.7, w0, tolerance=0, max_steps=200)
+    plain = wn.run(
+        wn.RPGD(0.05, 0.05),
+        wn.GeneralizedLinear(A, y, "huber"),
+        0.7,
+        w0,
+        tolerance=0,
+        max_steps=200,
+    )
+    other = wn.run(
+        wn.RPGD(0.05, 0.05),
+        wn.GeneralizedLinear(given_A, y, "huber"),
+        0.7,
+        w0,
+        tolerance=0,
+        max_steps=200,
+    )
     np.testing.assert_allclose(other.weights, plain.weights, atol=1e-10)
 
 
@@ -115,13 +149,18 @@ def test_sweep_equals_runs_and_goes_on():
         assert int(entry.num_steps) == result.num_steps
         assert float(entry.norm) == pytest.approx(result.norm, rel=1e-12)
         half = wn.run(method, problem, 1.0, w0, tolerance=1e-2, max_steps=result.num_steps // 2)
-        rest = wn.run(method, problem, start=half, tolerance=1e-2, max_steps=result.num_steps - half.num_steps)
+        rest = wn.run(
+            method, problem, start=half, tolerance=1e-2, max_steps=result.num_steps - half.num_steps
+        )
         np.testing.assert_array_equal(rest.weights, result.weights)
 
 
 @given(
-    loss=st.sampled_from(LOSSES), seed=st.integers(0, 50), scale=st.floats(-2, 2), ratio=st.floats(0.2, 5.0),
-)  # fmt: skip
+    loss=st.sampled_from(LOSSES),
+    seed=st.integers(0, 50),
+    scale=st.floats(-2, 2),
+    ratio=st.floats(0.2, 5.0),
+)
 @settings(max_examples=25, deadline=None)
 def test_the_invariant_holds_for_every_loss(loss, seed, scale, ratio):
     problem, w0 = make(loss, seed=seed)
@@ -130,12 +169,18 @@ def test_the_invariant_holds_for_every_loss(loss, seed, scale, ratio):
 
 
 def test_the_logistic_flow_tends_to_the_maximum_margin():
-    """The margin of the direction approaches the SVM's like 1/g, and w⊥ vanishes like exp(−g²/2c)."""
+    """The margin of the direction approaches the SVM's like 1/g, and w⊥ vanishes like
+    exp(−g²/2c).
+    """
     from sklearn.svm import LinearSVC
 
     A, y, w0 = data("logistic", m=8, d=20, seed=3)
     signs = 2 * y - 1
-    svm = LinearSVC(C=1e5, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10**6).fit(A, y).coef_[0]
+    svm = (
+        LinearSVC(C=1e5, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10**6)
+        .fit(A, y)
+        .coef_[0]
+    )
     best = (signs * (A @ svm)).min() / np.linalg.norm(svm)
     problem, gaps, scales = wn.GeneralizedLinear(A, y, "logistic"), [], []
     for tolerance in (1e-10, 1e-20, 1e-40):
@@ -160,15 +205,24 @@ def test_hostile_data_has_defined_answers():
     A, _, w0 = data("logistic")
     one_class = wn.GeneralizedLinear(A, np.ones(8), "logistic")
     assert wn.run(wn.RPGD(0.05, 0.05), one_class, 1.0, w0, tolerance=0.5).status == "converged"
-    zeros = wn.GeneralizedLinear(A, np.zeros(8), "poisson")  # e^z has no minimum: the loss falls for ever
+    zeros = wn.GeneralizedLinear(
+        A, np.zeros(8), "poisson"
+    )  # e^z has no minimum: the loss falls for ever
     assert wn.run(wn.RPGD(0.1, 0.1), zeros, 1.0, w0, tolerance=0.5).status == "converged"
     assert np.isfinite(zeros.value(np.zeros(20)))
-    assert wn.run(wn.GradientDescent(1.0), zeros, 1e4, w0, max_steps=100).status == "diverged"  # e^z overflows
+    assert (
+        wn.run(wn.GradientDescent(1.0), zeros, 1e4, w0, max_steps=100).status == "diverged"
+    )  # e^z overflows
     logistic = wn.GeneralizedLinear(A, [0, 1] * 4, "logistic")
     assert np.isfinite(logistic.value(1e300 * w0))
     assert np.isfinite(logistic.gradient(1e300 * w0)).all()
     with pytest.raises(ValueError, match="square over- or underflows"):
-        wn.run(wn.RPGD(0.1, 0.1), wn.GeneralizedLinear(1e308 * np.ones((2, 3)), [0, 1]), 1.0, np.ones(3))
+        wn.run(
+            wn.RPGD(0.1, 0.1),
+            wn.GeneralizedLinear(1e308 * np.ones((2, 3)), [0, 1]),
+            1.0,
+            np.ones(3),
+        )
 
 
 def test_poisson_does_not_cancel():
@@ -185,22 +239,40 @@ def test_poisson_does_not_cancel():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda A: wn.GeneralizedLinear(A, np.arange(8.0)), r"labels 0 and 1, or −1 and 1, for loss='logistic'"),
-        (lambda A: wn.GeneralizedLinear(A, -np.ones(8), "poisson"), r"y must not be negative for loss='poisson', got -1"),
+        (
+            lambda A: wn.GeneralizedLinear(A, np.arange(8.0)),
+            r"labels 0 and 1, or −1 and 1, for loss='logistic'",
+        ),
+        (
+            lambda A: wn.GeneralizedLinear(A, -np.ones(8), "poisson"),
+            r"y must not be negative for loss='poisson', got -1",
+        ),
         (lambda A: wn.GeneralizedLinear(A, np.ones(8), "hinge"), r"loss must be one of 'squared'"),
-        (lambda A: wn.GeneralizedLinear(A, np.ones(8), object()), r"an object with value\(z\) and derivative\(z\)"),
-        (lambda A: wn.GeneralizedLinear(A, np.ones(8), Cauchy(np.ones(7))), r"operands|loss must take z"),
+        (
+            lambda A: wn.GeneralizedLinear(A, np.ones(8), object()),
+            r"an object with value\(z\) and derivative\(z\)",
+        ),
+        (
+            lambda A: wn.GeneralizedLinear(A, np.ones(8), Cauchy(np.ones(7))),
+            r"operands|loss must take z",
+        ),
         (lambda A: wn.GeneralizedLinear(A, np.ones(7)), r"y must have 8 entries"),
         (lambda A: wn.GeneralizedLinear(A, np.full(8, np.nan)), r"y has 8 entries that are NaN"),
-        (lambda A: wn.GeneralizedLinear(A, np.ones(8)).value(np.ones(3)), r"x must have shape \(20,\)"),
+        (
+            lambda A: wn.GeneralizedLinear(A, np.ones(8)).value(np.ones(3)),
+            r"x must have shape \(20,\)",
+        ),
         (
             lambda A: wn.run(
-                wn.GradientDescent(wn.schedules.curvature()), wn.GeneralizedLinear(A, np.ones(8), "poisson"), 1.0, A[0]
+                wn.GradientDescent(wn.schedules.curvature()),
+                wn.GeneralizedLinear(A, np.ones(8), "poisson"),
+                1.0,
+                A[0],
             ),
             r"curvature step, which needs the largest curvature",
         ),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_named(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call(data("logistic")[0])

@@ -28,18 +28,26 @@ def test_no_isinstance_on_problems_outside_problems():
         if name.startswith("problems/"):
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "isinstance"
+            ):
                 named = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
                 assert not named & kinds, (name, node.lineno)
 
 
 def test_no_room_reaches_another_through_a_string():
-    """import-linter does not see import_module("…"): only the package itself and the kernels' two widths use it."""
+    """import-linter does not see import_module("…"): only the package itself and the kernels'
+    two widths use it.
+    """
     for name, tree in modules():
         if name in ("__init__.py", "engine/kernels/__init__.py"):
             continue
         used = {
-            n.attr if isinstance(n, ast.Attribute) else n.id for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Name)
+            n.attr if isinstance(n, ast.Attribute) else n.id
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Attribute | ast.Name)
         }
         assert not used & {"import_module", "__import__"}, name
 
@@ -47,20 +55,30 @@ def test_no_room_reaches_another_through_a_string():
 def test_every_room_is_in_the_arrows():
     import tomllib
 
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    rooms = {f"weightnorm.{p.stem}" for p in SOURCE.iterdir() if p.stem[:2] != "__" and (p.suffix == ".py" or p.is_dir())}
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
+    rooms = {
+        f"weightnorm.{p.stem}"
+        for p in SOURCE.iterdir()
+        if p.stem[:2] != "__" and (p.suffix == ".py" or p.is_dir())
+    }
     rooms.discard("weightnorm.py")
-    layers = {room for layer in contracts[0]["layers"] for room in layer.replace(" ", "").split("|")}
+    layers = {
+        room for layer in contracts[0]["layers"] for room in layer.replace(" ", "").split("|")
+    }
     assert rooms == layers
     numba = set(next(c for c in contracts if "numba" in c["name"])["source_modules"])
-    inside = {f"weightnorm.engine.{p.stem}" for p in (SOURCE / "engine").iterdir() if p.stem[:2] != "__"} - {
-        "weightnorm.engine.kernels"
-    }
+    inside = {
+        f"weightnorm.engine.{p.stem}" for p in (SOURCE / "engine").iterdir() if p.stem[:2] != "__"
+    } - {"weightnorm.engine.kernels"}
     assert numba == (rooms - {"weightnorm.engine"}) | inside
 
 
 def test_a_run_on_least_squares_passes_ten_files():
-    """Those whose functions run, once the problem is reduced; the checks of input are an eleventh."""
+    """Those whose functions run, once the problem is reduced; the checks of input are an
+    eleventh.
+    """
     code = (
         "import sys, weightnorm as wn\n"
         "p, w = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, 0)\n"
@@ -73,5 +91,7 @@ def test_a_run_on_least_squares_passes_ten_files():
         "print('\\n'.join(f for f in seen if 'weightnorm' in f))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    files = {Path(line).relative_to(SOURCE).as_posix() for line in done.stdout.split()} - {"_validate.py"}
+    files = {Path(line).relative_to(SOURCE).as_posix() for line in done.stdout.split()} - {
+        "_validate.py"
+    }
     assert len(files) <= 10, sorted(files)

@@ -8,7 +8,9 @@ from weightnorm.problems.nuclear_norm import certify
 
 
 def known():
-    """X11 = 3, X22 = 1, X12 + X21 = 0 of a 3 × 3 matrix: the smallest nuclear norm is 4, at diag(3, 1, 0)."""
+    """X11 = 3, X22 = 1, X12 + X21 = 0 of a 3 × 3 matrix: the smallest nuclear norm is 4, at
+    diag(3, 1, 0).
+    """
     A = np.zeros((3, 3, 3))
     A[0, 0, 0] = A[1, 1, 1] = A[2, 0, 1] = A[2, 1, 0] = 1.0
     return wn.MatrixSensing(A, [3.0, 1.0, 0.0])
@@ -29,7 +31,10 @@ def test_the_three_minima_differ_where_they_should():
     A[0, 0, 1] = 1.0
     problem = wn.MatrixSensing(A, [1.0])
     values = {over: problem.min_nuclear_norm(over).value for over in ("psd", "symmetric", "all")}
-    assert values == {key: pytest.approx(v, abs=1e-5) for key, v in {"psd": 2.0, "symmetric": 2.0, "all": 1.0}.items()}
+    assert values == {
+        key: pytest.approx(v, abs=1e-5)
+        for key, v in {"psd": 2.0, "symmetric": 2.0, "all": 1.0}.items()
+    }
     negative = wn.MatrixSensing(np.eye(2)[None], [-3.0])
     assert negative.min_nuclear_norm("symmetric").value == pytest.approx(3.0, abs=1e-5)
     with pytest.raises(wn.NotCertified, match="found no psd matrix that fits y"):
@@ -42,8 +47,11 @@ def test_the_papers_problem(over):
     found = problem.min_nuclear_norm(over)
     assert problem.value(found.matrix) < 1e-20
     assert np.linalg.norm(found.matrix, "nuc") == pytest.approx(found.value, rel=1e-12)
-    # The proof, with nothing of the package: the dual matrix is at most 1, and its value is the minimum.
-    S = np.einsum("i,ijk->jk", found.dual, (problem.sensors + problem.sensors.transpose(0, 2, 1)) / 2)
+    # The proof, with nothing of the package: the dual matrix is at most 1, and its value is the
+    # minimum.
+    S = np.einsum(
+        "i,ijk->jk", found.dual, (problem.sensors + problem.sensors.transpose(0, 2, 1)) / 2
+    )
     eigenvalues = np.linalg.eigvalsh(S)
     assert eigenvalues.max() <= 1 + 1e-12
     assert over == "psd" or eigenvalues.min() >= -1 - 1e-12
@@ -83,7 +91,9 @@ def test_an_inaccurate_solver_is_not_believed(monkeypatch):
 
     monkeypatch.setattr(nuclear_norm, "_ask", inaccurate)
     with pytest.raises(wn.NotCertified, match=r"between|not positive"):
-        wn.datasets.make_sensing(size=8, rank=2, num_measurements=15, seed=2).min_nuclear_norm("psd")
+        wn.datasets.make_sensing(size=8, rank=2, num_measurements=15, seed=2).min_nuclear_norm(
+            "psd"
+        )
 
 
 def test_y_zero_and_y_out_of_reach():
@@ -130,7 +140,9 @@ def test_distance_is_to_the_certified_minimum():
     problem = wn.datasets.make_sensing(size=6, rank=1, num_measurements=10, seed=0)
     start = wn.datasets.sensing_start(6, 0.1)
     result = wn.run(wn.RPGD(1e-3, 1e-3), problem, **start, tolerance=1e-10)
-    assert result.distance == pytest.approx(np.linalg.norm(result.weights - problem.min_nuclear_norm("psd").matrix))
+    assert result.distance == pytest.approx(
+        np.linalg.norm(result.weights - problem.min_nuclear_norm("psd").matrix)
+    )
 
 
 def test_step_search_finds_the_first_that_converges():
@@ -141,13 +153,18 @@ def test_step_search_finds_the_first_that_converges():
         return wn.RPGD(c, c, blocks="columns")
 
     search = wn.search_step(problem, rule, **start, max_steps=20_000, refinements=2)
-    alone = [wn.run(rule(0.5 / 2**k), problem, **start, tolerance=1e-6, max_steps=20_000) for k in range(12)]
+    alone = [
+        wn.run(rule(0.5 / 2**k), problem, **start, tolerance=1e-6, max_steps=20_000)
+        for k in range(12)
+    ]
     first = next(k for k, result in enumerate(alone) if result.status == "converged")
     assert search.step == 0.5 / 2**first
     assert search.norm == pytest.approx(alone[first].norm, rel=1e-9)
     assert [c.step for c in search.refined] == [0.5 / 2**k for k in range(first, first + 3)]
     assert search.limit == pytest.approx(alone[first + 2].norm, rel=1e-9)
-    assert search.change == pytest.approx(abs(alone[first + 2].norm - alone[first + 1].norm), rel=1e-6)
+    assert search.change == pytest.approx(
+        abs(alone[first + 2].norm - alone[first + 1].norm), rel=1e-6
+    )
     assert all(c.status != "converged" for c in search.candidates[:first])
 
 
@@ -166,18 +183,36 @@ def test_step_search_waits_for_a_frozen_phase():
 def test_step_search_keeps_to_its_budget():
     problem = wn.datasets.make_sensing(size=10, rank=1, num_measurements=25, seed=0)
     start = wn.datasets.sensing_start(10, alpha=0.5)
-    short = wn.search_step(problem, lambda c: wn.RPGD(c, c), **start, max_steps=130, num_candidates=3, refinements=0)
+    short = wn.search_step(
+        problem, lambda c: wn.RPGD(c, c), **start, max_steps=130, num_candidates=3, refinements=0
+    )
     assert max(c.num_steps for c in short.candidates) <= 130
-    last = wn.search_step(problem, wn.GradientDescent, **start, largest=1e-3, num_candidates=1, refinements=2, tolerance=1e-3)
+    last = wn.search_step(
+        problem,
+        wn.GradientDescent,
+        **start,
+        largest=1e-3,
+        num_candidates=1,
+        refinements=2,
+        tolerance=1e-3,
+    )
     assert len(last.refined) == 3  # refined beyond the last candidate
-    for wrong in ({"max_steps": 0}, {"max_steps": 2.5}, {"threads": 0}, {"num_candidates": 1200}, {"refinements": -1}):
+    for wrong in (
+        {"max_steps": 0},
+        {"max_steps": 2.5},
+        {"threads": 0},
+        {"num_candidates": 1200},
+        {"refinements": -1},
+    ):
         with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
             wn.search_step(problem, wn.GradientDescent, **start, **wrong)
 
 
 def test_step_search_says_when_nothing_converges():
     problem = wn.datasets.make_sensing(size=10, rank=1, num_measurements=25, seed=0)
-    search = wn.search_step(problem, wn.GradientDescent, **wn.datasets.sensing_start(10), num_candidates=2)
+    search = wn.search_step(
+        problem, wn.GradientDescent, **wn.datasets.sensing_start(10), num_candidates=2
+    )
     assert not search.found
     assert np.isnan(search.norm)
     assert "none of 2 steps converged" in repr(search)

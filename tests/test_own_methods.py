@@ -1,4 +1,6 @@
-"""Methods of the user's own: coordinates in which they mean what they say, and no state that leaks between runs."""
+"""Methods of the user's own: coordinates in which they mean what they say, and no state that
+leaks between runs.
+"""
 
 import copy
 import pickle
@@ -19,7 +21,9 @@ class SignDescent(wn.GradientDescent):
     """x ← x − η sign ∇f(x): every coordinate on its own."""
 
     def update(self, state, evaluation, vector_step, scale_step):
-        return State(state.vector - vector_step[:, None] * np.sign(evaluation.vector_gradient), state.scale)
+        return State(
+            state.vector - vector_step[:, None] * np.sign(evaluation.vector_gradient), state.scale
+        )
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,9 @@ class Half(wn.RPGD):
 
 
 class Clipped(wn.GradientDescent):
-    """Coordinate-wise only where a gradient is large: no trial with moderate numbers would find out."""
+    """Coordinate-wise only where a gradient is large: no trial with moderate numbers would find
+    out.
+    """
 
     def update(self, state, evaluation, vector_step, scale_step):
         clipped = np.clip(evaluation.vector_gradient, -5.0, 5.0)
@@ -45,7 +51,9 @@ class Preconditioned(wn.GradientDescent):
 
     def update(self, state, evaluation, vector_step, scale_step):
         weights = np.linspace(0.5, 1.5, 9)
-        return State(state.vector - vector_step[:, None] * weights * evaluation.vector_gradient, state.scale)
+        return State(
+            state.vector - vector_step[:, None] * weights * evaluation.vector_gradient, state.scale
+        )
 
 
 class HeavyBall(wn.GradientDescent):
@@ -78,8 +86,18 @@ def test_a_coordinate_wise_method_runs_in_full_coordinates_and_says_so(problem):
     expected = twin(problem, "sign", 50)
     result = wn.run(SignDescent(STEP), problem, 1.5, W0, tolerance=0, max_steps=50)
     np.testing.assert_allclose(result.weights, expected, atol=1e-12)
-    assert "ran in full coordinates, because SignDescent does not say rotation_equivariant" in result.message
-    data = wn.sweep(problem, {"sign": SignDescent(STEP), "gd": wn.GradientDescent(STEP)}, [1.5], W0, tolerance=0, max_steps=50)
+    assert (
+        "ran in full coordinates, because SignDescent does not say rotation_equivariant"
+        in result.message
+    )
+    data = wn.sweep(
+        problem,
+        {"sign": SignDescent(STEP), "gd": wn.GradientDescent(STEP)},
+        [1.5],
+        W0,
+        tolerance=0,
+        max_steps=50,
+    )
     assert float(data.norm[0, 0, 0]) == pytest.approx(np.linalg.norm(expected), rel=1e-12)
     plain = wn.run(wn.GradientDescent(STEP), problem, 1.5, W0, tolerance=0, max_steps=50)
     assert float(data.norm[1, 0, 0]) == pytest.approx(plain.norm, rel=1e-12)
@@ -87,7 +105,9 @@ def test_a_coordinate_wise_method_runs_in_full_coordinates_and_says_so(problem):
 
 
 def test_which_methods_may_run_reduced():
-    """Ours, and those whose own class says so: what a class inherits from ours says nothing of its own rule."""
+    """Ours, and those whose own class says so: what a class inherits from ours says nothing of
+    its own rule.
+    """
 
     class Inherits(Half):
         pass
@@ -95,14 +115,22 @@ def test_which_methods_may_run_reduced():
     class TakesBack(Half):
         rotation_equivariant = False
 
-    assert all(map(runs_reduced, (wn.RPGD(0.1, 0.1), wn.WeightNorm(0.1, 0.1), wn.GradientDescent(0.1), Half(0.1, 0.1))))
+    assert all(
+        map(
+            runs_reduced,
+            (wn.RPGD(0.1, 0.1), wn.WeightNorm(0.1, 0.1), wn.GradientDescent(0.1), Half(0.1, 0.1)),
+        )
+    )
     assert runs_reduced(Inherits(0.1, 0.1))
-    assert not any(map(runs_reduced, (SignDescent(0.1), HeavyBall(0.1), Clipped(0.1), TakesBack(0.1, 0.1))))
+    assert not any(
+        map(runs_reduced, (SignDescent(0.1), HeavyBall(0.1), Clipped(0.1), TakesBack(0.1, 0.1)))
+    )
 
 
 def test_a_method_that_says_so_runs_reduced_and_gives_the_same(problem):
     reduced, full = (
-        wn.run(Half(STEP, STEP), problem, 1.5, W0, tolerance=0, max_steps=200, coordinates=c) for c in ("reduced", "full")
+        wn.run(Half(STEP, STEP), problem, 1.5, W0, tolerance=0, max_steps=200, coordinates=c)
+        for c in ("reduced", "full")
     )
     np.testing.assert_allclose(reduced.weights, full.weights, atol=1e-12)
     assert "full coordinates" not in reduced.message
@@ -115,7 +143,9 @@ def test_what_no_trial_would_find_out_is_right_too(kind):
     x = 200.0 * W0
     for _ in range(50):
         gradient = large.A.T @ (large.A @ x - large.y)
-        x = x - STEP * (np.clip(gradient, -5, 5) if kind is Clipped else np.linspace(0.5, 1.5, 9) * gradient)
+        x = x - STEP * (
+            np.clip(gradient, -5, 5) if kind is Clipped else np.linspace(0.5, 1.5, 9) * gradient
+        )
     result = wn.run(kind(STEP), large, 200.0, W0, tolerance=0, max_steps=50)
     np.testing.assert_allclose(result.weights, x, rtol=1e-11)
 
@@ -128,11 +158,21 @@ def test_state_on_the_method_itself_does_not_leak(problem):
         np.testing.assert_allclose(result.weights, expected, atol=1e-12)
     assert not hasattr(method, "velocity")
     for threads in (1, 2):
-        data = wn.sweep(problem, {"m": method}, [0.5, 1.5], [W0, -W0], tolerance=0, max_steps=40, threads=threads)
+        data = wn.sweep(
+            problem,
+            {"m": method},
+            [0.5, 1.5],
+            [W0, -W0],
+            tolerance=0,
+            max_steps=40,
+            threads=threads,
+        )
         assert float(data.norm[0, 0, 1]) == pytest.approx(np.linalg.norm(expected), rel=1e-12)
 
 
-@pytest.mark.parametrize("trip", [lambda r: r, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+@pytest.mark.parametrize(
+    "trip", [lambda r: r, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))]
+)
 def test_state_on_the_method_itself_goes_on(problem, trip):
     part = wn.run(HeavyBall(STEP), problem, 1.5, W0, tolerance=0, max_steps=25)
     rest = wn.run(HeavyBall(STEP), problem, start=trip(part), tolerance=0, max_steps=15)
@@ -144,7 +184,9 @@ def test_state_does_not_leak_on_matrix_sensing_either():
     class Slower(wn.RPGD):
         def update(self, state, evaluation, vector_step, scale_step):
             object.__setattr__(self, "made", getattr(self, "made", 0) + 1)
-            return super().update(state, evaluation, vector_step / self.made, scale_step / self.made)
+            return super().update(
+                state, evaluation, vector_step / self.made, scale_step / self.made
+            )
 
     sensing = wn.datasets.make_sensing(6, 1, 10, seed=0)
     start = wn.datasets.sensing_start(6, seed=0)

@@ -29,12 +29,25 @@ HEAVY = (
 
 def test_importing_loads_nothing_heavy():
     code = f"import sys, weightnorm; print([name for name in {HEAVY} if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_importing_loads_no_more_of_scipy_than_it_must():
-    code = "import sys, weightnorm; print([n for n in ('scipy.optimize', 'scipy.integrate') if n in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = (
+        "import sys, weightnorm; print([n for n in ('scipy.optimize', 'scipy.integrate') if n in "
+        "sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_every_public_name_exists_and_has_a_docstring():
@@ -72,15 +85,21 @@ def test_quick_benchmark_writes_its_numbers(tmp_path):
     assert set(times) >= {"weightnorm", "NumPy, a loop per run"}
     for name, compared in sweep["times_slower"].items():  # each is its row over ours, nothing else
         ours = times["weightnorm"]
-        assert compared["least"] == pytest.approx(min(times[name][m] / ours[m] for m in times[name]))
-        assert compared["all"] == pytest.approx(sum(times[name].values()) / sum(ours[m] for m in times[name]))
+        assert compared["least"] == pytest.approx(
+            min(times[name][m] / ours[m] for m in times[name])
+        )
+        assert compared["all"] == pytest.approx(
+            sum(times[name].values()) / sum(ours[m] for m in times[name])
+        )
     assert data["end_norms"]["gd"][-1] > data["end_norms"]["wn"][-1] > 3.0  # of the largest start
     assert list(tmp_path.iterdir()) == [path]  # no partial file left
 
 
 @pytest.mark.parametrize("method", peers.METHODS)
 def test_peers_make_the_same_steps(method):
-    """The same weights after the same number of steps; where each stops may hinge on the last bit."""
+    """The same weights after the same number of steps; where each stops may hinge on the last
+    bit.
+    """
     problem = wn.datasets.make_regression(6, 15, seed=0)
     w0 = wn.datasets.random_direction(15, 0)
     for count in (1, 10, 200):
@@ -90,7 +109,9 @@ def test_peers_make_the_same_steps(method):
         assert weights == pytest.approx(ours.weights, abs=1e-10)
     ours = wn.run(cases.methods(0.05)[method], problem, 1.5, w0)
     steps, _ = peers.numpy_loop(method, problem.A, problem.y, w0, 1.5, 0.05, 1e-5, 10**6)
-    batched = peers.numpy_batched(method, problem.A, problem.y, w0[None], np.array([1.5]), 0.05, 1e-5)
+    batched = peers.numpy_batched(
+        method, problem.A, problem.y, w0[None], np.array([1.5]), 0.05, 1e-5
+    )
     assert abs(steps - ours.num_steps) <= 1
     assert abs(int(batched[0]) - steps) <= 1
 

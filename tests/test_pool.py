@@ -48,7 +48,9 @@ def test_the_cost_of_an_item_does_not_grow_with_their_number():
 
     pool.wait = counting
     try:
-        run_all(lambda item: time.sleep(1e-4), range(2000), 2, threading.Event(), lambda answers: None)
+        run_all(
+            lambda item: time.sleep(1e-4), range(2000), 2, threading.Event(), lambda answers: None
+        )
     finally:
         pool.wait = wait
     assert looked[0] < 2000 * 64

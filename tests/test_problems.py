@@ -26,7 +26,9 @@ def test_value_and_gradient_agree_with_finite_differences(matrix):
         assert gradient[i] == pytest.approx(slope, abs=1e-8)
     both = np.array([x, 2 * x])
     np.testing.assert_allclose(problem.gradient(both)[0], gradient, atol=1e-13)
-    np.testing.assert_allclose(problem.value(both), [problem.value(x), problem.value(2 * x)], rtol=1e-13)
+    np.testing.assert_allclose(
+        problem.value(both), [problem.value(x), problem.value(2 * x)], rtol=1e-13
+    )
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
@@ -36,7 +38,9 @@ def test_factorisation_and_minimum_norm_equal_numpy(matrix):
     problem = wn.LeastSquares(A, y)
     factors = problem.factorisation
     assert factors.rank == np.linalg.matrix_rank(dense)
-    np.testing.assert_allclose(factors.singular_values, np.linalg.svd(dense)[1][: factors.rank], rtol=1e-13)
+    np.testing.assert_allclose(
+        factors.singular_values, np.linalg.svd(dense)[1][: factors.rank], rtol=1e-13
+    )
     V = factors.lift(np.eye(factors.rank)).T
     np.testing.assert_allclose(V.T @ V, np.eye(factors.rank), atol=1e-12)
     U = np.array([factors.left.apply(axis) for axis in np.eye(factors.rank)]).T
@@ -47,7 +51,9 @@ def test_factorisation_and_minimum_norm_equal_numpy(matrix):
     np.testing.assert_allclose(problem.min_norm_solution(iterative=True), best, atol=1e-10)
     assert problem.floor == pytest.approx(0.5 * np.sum((dense @ best - y) ** 2), abs=1e-14)
     fresh = wn.LeastSquares(A, y)
-    assert fresh.curvature == pytest.approx(np.linalg.norm(dense, 2) ** 2, rel=1e-12)  # without factorising
+    assert fresh.curvature == pytest.approx(
+        np.linalg.norm(dense, 2) ** 2, rel=1e-12
+    )  # without factorising
     assert not fresh.is_factorised
 
 
@@ -72,7 +78,9 @@ def _operator(A):
 @pytest.mark.parametrize("kind", ["sparse", "operator"])
 def test_sparse_and_operators_never_become_dense(kind, shape):
     m, d = shape
-    sparse = scipy.sparse.random_array((m, d), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    sparse = scipy.sparse.random_array(
+        (m, d), density=1e-3, rng=np.random.default_rng(0), format="csr"
+    )
     given = sparse if kind == "sparse" else _operator(sparse)
     tracemalloc.start()
     try:
@@ -80,7 +88,8 @@ def test_sparse_and_operators_never_become_dense(kind, shape):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # A block and the QR of it and R: a fraction of a dense copy, unless the small side is not small.
+    # A block and the QR of it and R: a fraction of a dense copy, unless the small side is not
+    # small.
     assert peak < 8 * (0.6 * m * d + 8 * min(m, d) ** 2)
 
 
@@ -168,7 +177,9 @@ class TestDatasets:
         np.testing.assert_allclose(singular, np.geomspace(1.0, 1 / 8, 10), rtol=1e-13)
         assert np.linalg.norm(problem.solution) == pytest.approx(2.0)
         np.testing.assert_allclose(problem.A @ problem.solution, problem.y, atol=1e-14)
-        np.testing.assert_allclose(np.linalg.pinv(problem.A) @ problem.y, problem.solution, atol=1e-13)
+        np.testing.assert_allclose(
+            np.linalg.pinv(problem.A) @ problem.y, problem.solution, atol=1e-13
+        )
 
     def test_seeds_decide_everything(self):
         a, b, c = (wn.datasets.make_regression(seed=seed) for seed in (1, 1, 2))

@@ -19,10 +19,14 @@ methods = st.sampled_from(METHODS)
 
 @st.composite
 def instances(draw):
-    """A stable run: problem, scale, direction, steps; m = 1, m > d, negative scales and special starts included."""
+    """A stable run: problem, scale, direction, steps; m = 1, m > d, negative scales and special
+    starts included.
+    """
     m, d = draw(st.integers(1, 7)), draw(st.integers(1, 12))
     condition_number = draw(st.sampled_from([1.0, 2.0, 10.0]))
-    problem = wn.datasets.make_regression(m, d, condition_number, draw(st.sampled_from([0.5, 1.0, 3.0])), draw(seeds))
+    problem = wn.datasets.make_regression(
+        m, d, condition_number, draw(st.sampled_from([0.5, 1.0, 3.0])), draw(seeds)
+    )
     w0 = wn.datasets.random_direction(d, draw(seeds))
     kind = draw(st.sampled_from(["general", "general", "row space", "nearly orthogonal"]))
     if d > m and kind != "general":
@@ -69,12 +73,21 @@ def test_rotating_the_features_rotates_the_run(method, instance, seed):
 
 @given(methods, instances(), st.sampled_from([1e-3, 0.5, 2.0, 1e3]))
 def test_scaling_the_targets_scales_the_run(method, instance, factor):
-    """(y, g0) -> s·(y, g0) scales g by s where the steps of w shrink by s²: the gradient of w is quadratic in s."""
+    """(y, g0) -> s·(y, g0) scales g by s where the steps of w shrink by s²: the gradient of w is
+    quadratic in s.
+    """
     problem, scale, w0, step, ratio = instance
     a = go(method, instance)
     scaled = wn.LeastSquares(problem.A, factor * problem.y)
     direction_step = step if method == "gd" else step / factor**2
-    b = wn.run(build(method, direction_step, ratio * step), scaled, factor * scale, w0, tolerance=0, max_steps=300)
+    b = wn.run(
+        build(method, direction_step, ratio * step),
+        scaled,
+        factor * scale,
+        w0,
+        tolerance=0,
+        max_steps=300,
+    )
     close(b.weights / factor, a.weights)
 
 
@@ -93,7 +106,9 @@ def test_interrupted_equals_uninterrupted(method, instance, cut):
     problem, _, _, step, ratio = instance
     whole = go(method, instance)
     part = go(method, instance, max_steps=cut)
-    rest = wn.run(build(method, step, ratio * step), problem, start=part, tolerance=0, max_steps=300 - cut)
+    rest = wn.run(
+        build(method, step, ratio * step), problem, start=part, tolerance=0, max_steps=300 - cut
+    )
     np.testing.assert_array_equal(rest.weights, whole.weights)
     assert (rest.loss, rest.scale, rest.total_steps) == (whole.loss, whole.scale, 300)
 
@@ -115,7 +130,10 @@ def test_kernels_equal_the_rules_on_the_same_reduced_problem(method, instance):
     assert type(compiled) is not type(plain)
     for batch in (compiled, plain):
         batch.advance(100)
-    a, b = (space.problem.weights(batch.position().unit, batch.position().scale) for batch in (compiled, plain))
+    a, b = (
+        space.problem.weights(batch.position().unit, batch.position().scale)
+        for batch in (compiled, plain)
+    )
     close(a, b, 1e-13)
     np.testing.assert_allclose(np.sqrt(compiled.loss), np.sqrt(plain.loss), rtol=1e-13, atol=1e-14)
 
@@ -125,7 +143,9 @@ def test_a_sweep_entry_equals_the_run(method, instance):
     problem, scale, w0, step, ratio = instance
     rule = build(method, step, ratio * step)
     others = np.array([w0, *(wn.datasets.random_direction(w0.size, seed) for seed in range(3))])
-    data = wn.sweep(problem, {"m": rule}, [scale, 1.5 * scale, 0.7], others, tolerance=1e-6, max_steps=2000)
+    data = wn.sweep(
+        problem, {"m": rule}, [scale, 1.5 * scale, 0.7], others, tolerance=1e-6, max_steps=2000
+    )
     entry = data.sel({"method": "m", "start": 0}).isel(scale=0)
     result = wn.run(rule, problem, scale, w0, tolerance=1e-6, max_steps=2000)
     assert int(entry.num_steps) == result.num_steps
@@ -138,7 +158,12 @@ def test_a_sweep_entry_equals_the_run(method, instance):
 def test_gradient_descent_keeps_what_it_cannot_see(instance):
     problem, scale, w0, *_ = instance
     result = go("gd", instance)
-    close(problem.split(result.weights)[1], problem.split(scale * w0)[1], 1e-14, size=abs(scale) + result.norm)
+    close(
+        problem.split(result.weights)[1],
+        problem.split(scale * w0)[1],
+        1e-14,
+        size=abs(scale) + result.norm,
+    )
 
 
 @given(st.sampled_from(["wn", "rpgd"]), instances())
@@ -162,7 +187,15 @@ def test_the_flow_invariant_drifts_at_first_order_in_the_step(method):
     steps = np.array([0.02, 0.01, 0.005, 0.0025])
     drifts = []
     for step in steps:
-        result = wn.run(build(method, step, 2 * step), problem, 1.0, w0, tolerance=0, max_steps=round(4 / step), record=1)
+        result = wn.run(
+            build(method, step, 2 * step),
+            problem,
+            1.0,
+            w0,
+            tolerance=0,
+            max_steps=round(4 / step),
+            record=1,
+        )
         history = result.history
         invariant = np.log(history.direction_perp_norm) + history.scale**2 / 4
         drifts.append(abs(invariant[-1] - invariant[0]))

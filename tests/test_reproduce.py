@@ -1,4 +1,6 @@
-"""The figures: their numbers against direct NumPy runs, the measured table, the report, the command."""
+"""The figures: their numbers against direct NumPy runs, the measured table, the report, the
+command.
+"""
 
 import json
 import re
@@ -21,7 +23,11 @@ def made(tmp_path_factory):
 
 
 def test_sampled_points_equal_direct_numpy_runs():
-    methods = {"gd": wn.GradientDescent(0.1), "wn": wn.WeightNorm(0.1, 0.1), "rpgd": wn.RPGD(0.1, 0.1)}
+    methods = {
+        "gd": wn.GradientDescent(0.1),
+        "wn": wn.WeightNorm(0.1, 0.1),
+        "rpgd": wn.RPGD(0.1, 0.1),
+    }
     data = run_seeds(methods, [0.5, 2.5, 4.0], seeds=2, condition_numbers=(1.0, 3.0))
     for kappa in (1.0, 3.0):
         for seed in range(2):
@@ -30,11 +36,28 @@ def test_sampled_points_equal_direct_numpy_runs():
             for name in methods:
                 for scale in (0.5, 4.0):
                     twin = reference_run(
-                        name, problem.A, problem.y, scale, w0, lambda *_: (0.1, 0.1), tolerance=1e-5, max_steps=10**6
+                        name,
+                        problem.A,
+                        problem.y,
+                        scale,
+                        w0,
+                        lambda *_: (0.1, 0.1),
+                        tolerance=1e-5,
+                        max_steps=10**6,
                     )
-                    entry = data.sel({"method": name, "seed": seed, "condition_number": kappa, "scale": scale})
-                    assert float(entry.norm) == pytest.approx(np.linalg.norm(twin["weights"]), rel=1e-8)
-                    assert_same_stop(int(entry.num_steps), float(entry.loss), twin["num_steps"], twin["loss"], 1e-5)
+                    entry = data.sel(
+                        {"method": name, "seed": seed, "condition_number": kappa, "scale": scale}
+                    )
+                    assert float(entry.norm) == pytest.approx(
+                        np.linalg.norm(twin["weights"]), rel=1e-8
+                    )
+                    assert_same_stop(
+                        int(entry.num_steps),
+                        float(entry.loss),
+                        twin["num_steps"],
+                        twin["loss"],
+                        1e-5,
+                    )
 
 
 def test_the_means_agree_with_the_measured_table():
@@ -49,12 +72,17 @@ def test_the_means_agree_with_the_measured_table():
     }.items():
         off = np.abs(data[f"{name}_mean"][at] - measured)
         assert (off <= 2.5 * data[f"{name}_spread"][at] + 0.002).all(), name
-    assert np.abs(data["flow_limit"] - data["rpgd_mean"]).max() < 0.02  # the exact line lies on the runs
+    assert (
+        np.abs(data["flow_limit"] - data["rpgd_mean"]).max() < 0.02
+    )  # the exact line lies on the runs
 
 
 def test_every_statement_about_the_figures_has_a_finding(made):
-    found = {finding.id: finding.holds for result in made.results.values() for finding in result.findings}
-    # Read off at the first step that converges, which sits at the edge of stability: rounding may turn these.
+    found = {
+        finding.id: finding.holds for result in made.results.values() for finding in result.findings
+    }
+    # Read off at the first step that converges, which sits at the edge of stability: rounding may
+    # turn these.
     at_the_edge = {"figure-5-range", "figure-5-overlap", "figure-5-two-phase"}
     assert all(isinstance(found.pop(name), bool) for name in at_the_edge)
     assert found == {
@@ -90,7 +118,9 @@ class _Page(HTMLParser):
         if tag == "img":
             self.images.append(attributes)
         self.scripts += tag in ("script", "iframe", "link")
-        self.links += [attributes.get("href") or attributes.get("src") or ""] if tag in ("a", "img") else []
+        self.links += (
+            [attributes.get("href") or attributes.get("src") or ""] if tag in ("a", "img") else []
+        )
 
 
 def test_the_report_is_self_contained_and_accessible(made):
@@ -120,7 +150,11 @@ def test_the_command(tmp_path):
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
-    assert [finding["id"] for finding in answer["findings"]] == ["figure-1-range", "figure-1-spread", "figure-1-overlap"]
+    assert [finding["id"] for finding in answer["findings"]] == [
+        "figure-1-range",
+        "figure-1-spread",
+        "figure-1-overlap",
+    ]
     wrong = run("reproduce", "figure-9")
     assert wrong.exit_code == 2
     assert "Traceback" not in wrong.output

@@ -32,7 +32,9 @@ def test_result_is_consistent_with_itself(problem, w0, method):
     assert result.norm == pytest.approx(np.linalg.norm(result.weights), rel=1e-13)
     rest = problem.factorisation.split(result.weights)[1]
     assert result.perp_norm == pytest.approx(np.linalg.norm(rest), rel=1e-11)
-    assert result.distance == pytest.approx(np.linalg.norm(result.weights - problem.solution), rel=1e-11)
+    assert result.distance == pytest.approx(
+        np.linalg.norm(result.weights - problem.solution), rel=1e-11
+    )
 
 
 def test_stops_at_the_first_iterate_within_tolerance(problem, w0):
@@ -45,7 +47,9 @@ def test_stops_at_the_first_iterate_within_tolerance(problem, w0):
 @pytest.mark.parametrize("coordinates", ["reduced", "full"])
 def test_a_loss_of_exactly_the_tolerance_is_within_it(problem, w0, coordinates):
     start = wn.run(wn.RPGD(STEP, STEP), problem, 2.0, w0, max_steps=0, coordinates=coordinates)
-    there = wn.run(wn.RPGD(STEP, STEP), problem, 2.0, w0, tolerance=start.loss, coordinates=coordinates)
+    there = wn.run(
+        wn.RPGD(STEP, STEP), problem, 2.0, w0, tolerance=start.loss, coordinates=coordinates
+    )
     assert (there.num_steps, there.status) == (0, "converged")
 
 
@@ -130,7 +134,9 @@ class TestStationary:
         assert result.status == "stationary"
         assert "scale" in result.message
         gradient = problem.gradient(result.weights)  # parallel to w there
-        np.testing.assert_allclose(gradient, (gradient @ result.direction) * result.direction, atol=1e-12)
+        np.testing.assert_allclose(
+            gradient, (gradient @ result.direction) * result.direction, atol=1e-12
+        )
 
     def test_a_frozen_first_phase_is_not_mistaken_for_the_end(self, problem, w0):
         thaw = wn.schedules.two_phase(0.0, 0.1, switch=20_000)
@@ -156,7 +162,10 @@ class TestStationary:
 class TestCycles:
     """A cycle of even period comes back at every look; it must not pass for a standstill."""
 
-    @pytest.mark.parametrize(("method", "arguments"), [(wn.RPGD(0.3, 0.0), (20, 50, 1.0)), (wn.RPGD(0.3, 0.1), (3, 8, 3.0))])
+    @pytest.mark.parametrize(
+        ("method", "arguments"),
+        [(wn.RPGD(0.3, 0.0), (20, 50, 1.0)), (wn.RPGD(0.3, 0.1), (3, 8, 3.0))],
+    )
     def test_a_cycle_is_not_stationary(self, method, arguments):
         seed = 0 if arguments[0] == 20 else 1
         problem = wn.datasets.make_regression(*arguments, seed=seed)
@@ -179,15 +188,22 @@ class TestFullCoordinates:
         def go(method, problem, scale, **options):
             return wn.run(method, problem, scale, w0, coordinates=coordinates, **options)
 
-        assert go(wn.RPGD(STEP, STEP), problem, 1.0, tolerance=1e6, max_steps=0).status == "converged"
-        assert go(wn.RPGD(STEP, STEP), wn.LeastSquares(problem.A, 0 * problem.y), 0.0).status == "converged"
+        assert (
+            go(wn.RPGD(STEP, STEP), problem, 1.0, tolerance=1e6, max_steps=0).status == "converged"
+        )
+        assert (
+            go(wn.RPGD(STEP, STEP), wn.LeastSquares(problem.A, 0 * problem.y), 0.0).status
+            == "converged"
+        )
         assert go(wn.GradientDescent(STEP), problem, 1e200, max_steps=0).status == "diverged"
         assert "at the start already" in go(wn.RPGD(STEP, STEP), problem, 1e200).message
 
     def test_lsqr_waits_until_it_is_asked(self, problem, w0, monkeypatch):
         fresh = wn.LeastSquares(problem.A, problem.y)
         calls = []
-        monkeypatch.setattr(fresh, "_lsqr", lambda b: calls.append(1) or wn.LeastSquares._lsqr(fresh, b))
+        monkeypatch.setattr(
+            fresh, "_lsqr", lambda b: calls.append(1) or wn.LeastSquares._lsqr(fresh, b)
+        )
         result = wn.run(wn.RPGD(STEP, STEP), fresh, 1.0, w0, coordinates="full")
         assert (calls, "perp_norm" in repr(result)) == ([], False)
         expected = wn.run(wn.RPGD(STEP, STEP), problem, 1.0, w0)
@@ -232,9 +248,13 @@ def test_a_method_of_ones_own_runs_by_its_own_rule(problem, w0):
 
 @pytest.mark.parametrize("coordinates", ["reduced", "full"])
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 0.0])
-@pytest.mark.parametrize("method", [wn.RPGD(STEP, STEP), wn.WeightNorm(STEP, STEP), wn.GradientDescent(1e10)])
+@pytest.mark.parametrize(
+    "method", [wn.RPGD(STEP, STEP), wn.WeightNorm(STEP, STEP), wn.GradientDescent(1e10)]
+)
 def test_beyond_all_measure_there_is_still_a_status(problem, w0, method, scale, coordinates):
-    """Overflow and division by zero: what is not finite is called diverged, in a run and in a sweep alike."""
+    """Overflow and division by zero: what is not finite is called diverged, in a run and in a
+    sweep alike.
+    """
     result = wn.run(method, problem, scale, w0, max_steps=100, coordinates=coordinates)
     data = wn.sweep(problem, {"m": method}, [scale], w0, max_steps=100, coordinates=coordinates)
     assert result.status.code == int(data.status.item())
@@ -249,37 +269,55 @@ class TestRecording:
     @pytest.mark.parametrize("method", METHODS)
     def test_history_equals_runs_stopped_there(self, problem, w0, method, coordinates):
         rule = build(method, STEP, STEP)
-        result = wn.run(rule, problem, 2.0, w0, tolerance=0, max_steps=100, record=25, coordinates=coordinates)
+        result = wn.run(
+            rule, problem, 2.0, w0, tolerance=0, max_steps=100, record=25, coordinates=coordinates
+        )
         assert result.history.step.tolist() == [0, 25, 50, 75, 100]
         for i, step in enumerate(result.history.step):
-            there = reference_run(method, problem.A, problem.y, 2.0, w0, lambda *_: (STEP, STEP), max_steps=int(step))
+            there = reference_run(
+                method, problem.A, problem.y, 2.0, w0, lambda *_: (STEP, STEP), max_steps=int(step)
+            )
             x = there["weights"]
             assert result.history.loss[i] == pytest.approx(there["loss"], rel=1e-10)
             assert result.history.weights_norm[i] == pytest.approx(np.linalg.norm(x), rel=1e-12)
-            assert result.history.perp_norm[i] == pytest.approx(np.linalg.norm(problem.split(x)[1]), rel=1e-10)
+            assert result.history.perp_norm[i] == pytest.approx(
+                np.linalg.norm(problem.split(x)[1]), rel=1e-10
+            )
             if method == "gd":
                 assert result.history.scale[i] == pytest.approx(np.linalg.norm(x), rel=1e-12)
             else:
                 assert result.history.scale[i] == pytest.approx(there["scale"], rel=1e-12)
-                assert result.history.direction_norm[i] == pytest.approx(there["direction_norm"], rel=1e-12)
+                assert result.history.direction_norm[i] == pytest.approx(
+                    there["direction_norm"], rel=1e-12
+                )
 
     def test_wn_norm_grows_and_rpgd_stays_on_the_sphere(self, problem, w0):
         for method, grows in (("wn", True), ("rpgd", False)):
-            norm = wn.run(build(method, STEP, STEP), problem, 2.0, w0, record=1).history.direction_norm
+            norm = wn.run(
+                build(method, STEP, STEP), problem, 2.0, w0, record=1
+            ).history.direction_norm
             assert (np.diff(norm) > 0).all() if grows else (norm == 1).all()
 
     def test_longer_than_a_slice(self, problem, w0):
-        result = wn.run(wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=10_001, record=10)
+        result = wn.run(
+            wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=10_001, record=10
+        )
         assert result.history.step.tolist() == list(range(0, 10_001, 10))
 
     def test_memory_is_bounded_by_doubling_the_spacing(self, problem, w0, monkeypatch):
         monkeypatch.setattr(recording.Recorder.__init__, "__defaults__", (100,))
-        result = wn.run(wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=9_000, record=3)
+        result = wn.run(
+            wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=9_000, record=3
+        )
         history = result.history
         assert 50 < len(history) <= 100
-        assert history.every == 3 * 32  # the smallest doubling of 3 with at most 100 records of 9,000 steps
+        assert (
+            history.every == 3 * 32
+        )  # the smallest doubling of 3 with at most 100 records of 9,000 steps
         assert (np.diff(history.step) == history.every).all()
-        full = wn.run(wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=int(history.step[-1]))
+        full = wn.run(
+            wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=int(history.step[-1])
+        )
         assert history.loss[-1] == pytest.approx(full.loss, rel=1e-14)
 
 
@@ -297,8 +335,12 @@ class TestGoingOn:
         assert rest.status == whole.status == "converged"
         np.testing.assert_array_equal(rest.weights, whole.weights)
         assert (rest.loss, rest.scale) == (whole.loss, whole.scale)
-        np.testing.assert_array_equal(rest.history.step, whole.history.step[whole.history.step >= 150])
-        np.testing.assert_array_equal(rest.history.loss, whole.history.loss[whole.history.step >= 150])
+        np.testing.assert_array_equal(
+            rest.history.step, whole.history.step[whole.history.step >= 150]
+        )
+        np.testing.assert_array_equal(
+            rest.history.loss, whole.history.loss[whole.history.step >= 150]
+        )
 
     def test_in_two_goes_a_standstill_is_seen_at_the_same_step(self, problem, w0):
         rule = wn.RPGD(0.2, 0.0)  # settles at a fixed scale, never converges
@@ -308,7 +350,9 @@ class TestGoingOn:
         assert (part.status, whole.status, rest.status) == ("max_steps", "stationary", "stationary")
         assert rest.total_steps == whole.total_steps
         assert whole.total_steps >= 2 * FIRST_LOOK  # one look cannot tell
-        assert whole.total_steps.bit_count() == 1  # looks are at powers of two; which one sees it is up to rounding
+        assert (
+            whole.total_steps.bit_count() == 1
+        )  # looks are at powers of two; which one sees it is up to rounding
 
     def test_with_gradient_descent_after_a_fixed_scale(self, problem, w0):
         first = wn.run(wn.RPGD(wn.schedules.curvature(), 0.0), problem, 0.2, w0, max_steps=2000)
@@ -317,12 +361,16 @@ class TestGoingOn:
         assert second.perp_norm == pytest.approx(first.perp_norm, abs=1e-15)
         assert second.distance <= 1e-9
         start = problem.value(first.weights)
-        assert wn.run(wn.GradientDescent(1.0), problem, start=first, max_steps=0).loss == pytest.approx(start)
+        assert wn.run(
+            wn.GradientDescent(1.0), problem, start=first, max_steps=0
+        ).loss == pytest.approx(start)
 
     def test_another_method_begins_its_schedules_anew(self, problem, w0):
         first = wn.run(wn.GradientDescent(STEP), problem, 2.0, w0, max_steps=50)
         freeze = wn.schedules.two_phase(0.0, 0.1, switch=10)
-        second = wn.run(wn.RPGD(STEP, freeze), problem, start=first, tolerance=0, max_steps=10, record=1)
+        second = wn.run(
+            wn.RPGD(STEP, freeze), problem, start=first, tolerance=0, max_steps=10, record=1
+        )
         assert (second.history.scale == second.history.scale[0]).all()
         assert second.total_steps == 10
 
@@ -334,7 +382,10 @@ class TestGoingOn:
 
     def test_between_coordinates(self, problem, w0):
         first = wn.run(wn.RPGD(STEP, STEP), problem, 2.0, w0, max_steps=50)
-        a, b = (wn.run(wn.RPGD(STEP, STEP), problem, start=first, coordinates=c) for c in ("reduced", "full"))
+        a, b = (
+            wn.run(wn.RPGD(STEP, STEP), problem, start=first, coordinates=c)
+            for c in ("reduced", "full")
+        )
         assert a.num_steps == b.num_steps
         np.testing.assert_allclose(a.weights, b.weights, atol=1e-13)
 
@@ -362,11 +413,15 @@ class TestGoingOn:
 
 
 def test_off_row_space_part_survives_underflow(problem, w0):
-    """Under a small fixed scale w⊥ falls far below 1e-308; when the scale outgrows g*, it comes back."""
+    """Under a small fixed scale w⊥ falls far below 1e-308; when the scale outgrows g*, it comes
+    back.
+    """
     shrink = wn.RPGD(wn.schedules.curvature(), 0.0)
     small = wn.run(shrink, problem, 0.01, w0, tolerance=0, max_steps=400)
     assert small.perp_norm == 0.0  # below what a float64 can say
-    fields = dict(zip(("inverse", "perp", "exponent"), small._resume.state.fields[0, [1, 2, 9]], strict=True))
+    fields = dict(
+        zip(("inverse", "perp", "exponent"), small._resume.state.fields[0, [1, 2, 9]], strict=True)
+    )
     assert fields["exponent"] <= -2  # … but known: p·2^(500·exponent)
     # The recursion ‖w⊥‖' = ‖w⊥‖/‖v‖ in logarithms, on the reduced problem, in plain NumPy.
     z, p = _reduced(problem, w0)
@@ -387,11 +442,21 @@ def _reduced(problem, w0):
 
 
 def test_zero_norm_policy_keeps_the_direction():
-    """d = 1, g = 2, w = 1, y = 3: v = 1 − η·2·(2 − 3)·… can vanish exactly; w must stay, not become NaN."""
+    """d = 1, g = 2, w = 1, y = 3: v = 1 − η·2·(2 − 3)·… can vanish exactly; w must stay, not
+    become NaN.
+    """
     problem = wn.LeastSquares([[1.0]], [1.0])
     # v = w − η g (g w − y) = 1 − η·2·1 = 0 at η = 0.5
     for coordinates in ("reduced", "full"):
-        result = wn.run(wn.RPGD(0.5, 0.1), problem, 2.0, [1.0], tolerance=0, max_steps=1, coordinates=coordinates)
+        result = wn.run(
+            wn.RPGD(0.5, 0.1),
+            problem,
+            2.0,
+            [1.0],
+            tolerance=0,
+            max_steps=1,
+            coordinates=coordinates,
+        )
         assert result.direction.tolist() == [1.0]
         assert result.scale == pytest.approx(1.9)
 

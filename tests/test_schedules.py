@@ -63,7 +63,9 @@ def test_curvature_is_the_methods_own():
 
 
 def test_methods_are_frozen_and_compare_by_configuration():
-    assert wn.RPGD(0.1, schedules.two_phase(0, 0.1, 5)) == wn.RPGD(0.1, schedules.two_phase(0, 0.1, 5))
+    assert wn.RPGD(0.1, schedules.two_phase(0, 0.1, 5)) == wn.RPGD(
+        0.1, schedules.two_phase(0, 0.1, 5)
+    )
     with pytest.raises(AttributeError):
         wn.RPGD(0.1, 0.1).scale_step = 0.2
 
@@ -71,19 +73,43 @@ def test_methods_are_frozen_and_compare_by_configuration():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: schedules.constant(0.1)(-1), ValueError, "t must be whole numbers between 0 and 2\\^62, got -1"),
+        (
+            lambda: schedules.constant(0.1)(-1),
+            ValueError,
+            "t must be whole numbers between 0 and 2\\^62, got -1",
+        ),
         (lambda: schedules.constant(0.1)(float("inf")), ValueError, "t must be whole numbers"),
         (lambda: schedules.constant(0.1)([0.5]), ValueError, "t must be whole numbers"),
         (lambda: schedules.constant(0.1)(1j), TypeError, "t has dtype complex128"),
         (lambda: schedules.piecewise(0.1, [2]), TypeError, "values must be a sequence such as"),
-        (lambda: schedules.piecewise([0.1, 0.2], "2"), TypeError, "switches must be a sequence such as"),
+        (
+            lambda: schedules.piecewise([0.1, 0.2], "2"),
+            TypeError,
+            "switches must be a sequence such as",
+        ),
         (lambda: schedules.two_phase(0.1, 0.2, 10**400), ValueError, "switch must be at most"),
-        (lambda: schedules.Schedule(), ValueError, "phases must have one entry more than switches, got 0 and 0"),
+        (
+            lambda: schedules.Schedule(),
+            ValueError,
+            "phases must have one entry more than switches, got 0 and 0",
+        ),
         (lambda: schedules.Schedule(phases=("a",)), TypeError, r"phases\[0\] must be a number"),
         (lambda: schedules.Schedule(function=3), TypeError, "function must be callable, got int"),
-        (lambda: schedules.Schedule(phases=(0.1,), scale_power=float("nan")), ValueError, "scale_power must be finite"),
-        (lambda: schedules.scaled(lambda t: 1 / t)(0), ValueError, "step size at t = 0.*failed: ZeroDivisionError"),
-        (lambda: schedules.scaled([0.1, 0.2].__getitem__)(2), ValueError, "step size at t = 2.*failed: IndexError"),
+        (
+            lambda: schedules.Schedule(phases=(0.1,), scale_power=float("nan")),
+            ValueError,
+            "scale_power must be finite",
+        ),
+        (
+            lambda: schedules.scaled(lambda t: 1 / t)(0),
+            ValueError,
+            "step size at t = 0.*failed: ZeroDivisionError",
+        ),
+        (
+            lambda: schedules.scaled([0.1, 0.2].__getitem__)(2),
+            ValueError,
+            "step size at t = 2.*failed: IndexError",
+        ),
         (lambda: schedules.scaled(lambda: 0.1)(0), TypeError, "step size at t = 0.*failed"),
     ],
 )

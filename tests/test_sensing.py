@@ -17,7 +17,9 @@ def build(kind, direction_step, scale_step):
     if kind == "gd":
         return wn.GradientDescent(direction_step)
     method = wn.WeightNorm if kind.startswith("wn") else wn.RPGD
-    return method(direction_step, scale_step, blocks="columns" if kind.endswith("columns") else "all")
+    return method(
+        direction_step, scale_step, blocks="columns" if kind.endswith("columns") else "all"
+    )
 
 
 # name -> (the two steps for the package, the same as a function of t, g, ‖w‖ for the twin)
@@ -28,7 +30,10 @@ STEPS = {
         (scaled(STEP, norm_power=1), scaled(STEP, scale_power=0.5, norm_power=1)),
         lambda t, g, n: (STEP * n, STEP * n * np.sqrt(np.abs(g))),
     ),
-    "callable": ((lambda t: STEP / (1 + t / 100), STEP), lambda t, g, n: (STEP / (1 + t / 100), STEP)),
+    "callable": (
+        (lambda t: STEP / (1 + t / 100), STEP),
+        lambda t, g, n: (STEP / (1 + t / 100), STEP),
+    ),
 }
 
 
@@ -40,14 +45,22 @@ def small(size=9, measurements=14, seed=0, columns=None):
     return wn.MatrixSensing(A, y), rng.standard_normal((size, columns or size))
 
 
-@pytest.mark.parametrize(("kind", "steps"), [(k, s) for k in KINDS for s in STEPS if (k, s) != ("gd", "scaled")])
+@pytest.mark.parametrize(
+    ("kind", "steps"), [(k, s) for k in KINDS for s in STEPS if (k, s) != ("gd", "scaled")]
+)
 def test_a_run_equals_its_twin_over_1000_iterations(kind, steps):
-    problem = wn.datasets.make_sensing(size=30, rank=4, num_measurements=60, seed=0) if steps == "equal" else small()[0]
+    problem = (
+        wn.datasets.make_sensing(size=30, rank=4, num_measurements=60, seed=0)
+        if steps == "equal"
+        else small()[0]
+    )
     W0 = wn.datasets.sensing_start(problem.shape[1], seed=1)["direction"]
     method = build(kind, *STEPS[steps][0])
     X, scale = reference_sensing(kind, problem.sensors, problem.y, 1.5, W0, STEPS[steps][1], 1000)
     for coordinates in ("reduced", "full"):
-        result = wn.run(method, problem, 1.5, W0, tolerance=0, max_steps=1000, coordinates=coordinates)
+        result = wn.run(
+            method, problem, 1.5, W0, tolerance=0, max_steps=1000, coordinates=coordinates
+        )
         assert result.num_steps == 1000
         assert np.linalg.norm(result.weights - X) <= 1e-10 * np.linalg.norm(X)
         assert result.loss == pytest.approx(sensing_loss(problem.sensors, problem.y, X), rel=1e-9)
@@ -64,12 +77,15 @@ def test_a_batch_equals_its_twins_over_1000_iterations():
     for kind in KINDS:
         for start in range(2):
             for scale in scales:
-                X, _ = reference_sensing(kind, problem.sensors, problem.y, scale, W[start], STEPS["equal"][1], 1000)
+                X, _ = reference_sensing(
+                    kind, problem.sensors, problem.y, scale, W[start], STEPS["equal"][1], 1000
+                )
                 entry = data.sel({"method": kind, "start": start, "scale": scale})
                 assert float(entry.norm) == pytest.approx(np.linalg.norm(X, "nuc"), rel=1e-10)
                 assert float(entry.final_scale) == pytest.approx(np.trace(X), rel=1e-10)
                 assert float(entry.recovery_error) == pytest.approx(
-                    np.linalg.norm(X - problem.ground_truth) / np.linalg.norm(problem.ground_truth), rel=1e-10
+                    np.linalg.norm(X - problem.ground_truth) / np.linalg.norm(problem.ground_truth),
+                    rel=1e-10,
                 )
                 assert int(entry.num_steps) == 1000
 
@@ -119,7 +135,9 @@ def test_value_and_gradient_in_x():
     np.testing.assert_allclose(problem.packed @ packed[i, k], problem.measure(packed), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("size", "measurements", "columns"), [(1, 1, 1), (2, 3, 5), (8, 4, 3), (17, 33, 17), (33, 5, 2)])
+@pytest.mark.parametrize(
+    ("size", "measurements", "columns"), [(1, 1, 1), (2, 3, 5), (8, 4, 3), (17, 33, 17), (33, 5, 2)]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes_that_fill_no_tile(kind, size, measurements, columns):
     problem, W = small(size, measurements, columns=columns)
@@ -134,23 +152,40 @@ def test_numbers_do_not_depend_on_company_or_threads():
     problem = wn.datasets.make_sensing(size=12, rank=2, num_measurements=20, seed=0)
     W = np.array([wn.datasets.sensing_start(12, seed=seed)["direction"] for seed in range(5)])
     methods = {kind: build(kind, 0.01, 0.01) for kind in KINDS}
-    whole = wn.sweep(problem, methods, [0.1, 1.0, 4.0], W, tolerance=1e-6, max_steps=3000, threads=1)
+    whole = wn.sweep(
+        problem, methods, [0.1, 1.0, 4.0], W, tolerance=1e-6, max_steps=3000, threads=1
+    )
     two = wn.sweep(problem, methods, [0.1, 1.0, 4.0], W, tolerance=1e-6, max_steps=3000, threads=2)
     assert whole.equals(two)
     for kind in KINDS:
-        pair = wn.sweep(problem, {kind: methods[kind]}, [4.0], W[2:4], tolerance=1e-6, max_steps=3000)
+        pair = wn.sweep(
+            problem, {kind: methods[kind]}, [4.0], W[2:4], tolerance=1e-6, max_steps=3000
+        )
         entry = whole.sel({"method": kind, "start": 3, "scale": 4.0})
         for name in ("loss", "num_steps", "status"):
             np.testing.assert_array_equal(pair[name].values[0, 1, 0], entry[name].values)
 
 
-@pytest.mark.parametrize("bad", [wn.RPGD(1e200, 1e-3), wn.RPGD(scaled(1e-3, scale_power=-2), 1e-3), wn.GradientDescent(1e300)])
+@pytest.mark.parametrize(
+    "bad",
+    [wn.RPGD(1e200, 1e-3), wn.RPGD(scaled(1e-3, scale_power=-2), 1e-3), wn.GradientDescent(1e300)],
+)
 def test_a_run_that_overflows_does_not_touch_its_neighbours(bad):
     problem = wn.datasets.make_sensing(12, 2, 20, seed=0)  # 12 is no multiple of the vectors' width
     W = np.array([wn.datasets.sensing_start(12, seed=seed)["direction"] for seed in range(2)])
     good = wn.RPGD(1e-3, 1e-3)
-    alone = wn.sweep(problem, {"good": good}, [1.0, 1e-160], W, tolerance=1e-6, max_steps=3000, threads=1)
-    mixed = wn.sweep(problem, {"good": good, "bad": bad}, [1.0, 1e-160], W, tolerance=1e-6, max_steps=3000, threads=1)
+    alone = wn.sweep(
+        problem, {"good": good}, [1.0, 1e-160], W, tolerance=1e-6, max_steps=3000, threads=1
+    )
+    mixed = wn.sweep(
+        problem,
+        {"good": good, "bad": bad},
+        [1.0, 1e-160],
+        W,
+        tolerance=1e-6,
+        max_steps=3000,
+        threads=1,
+    )
     np.testing.assert_array_equal(mixed.norm.values[0], alone.norm.values[0])
     assert np.isfinite(alone.norm.values).all()
 
@@ -175,7 +210,9 @@ def test_a_callable_need_not_be_hashable():
             return 1e-3 / (1 + t / 100)
 
     problem, W = small()
-    assert wn.run(wn.RPGD(Decay(), 1e-3), problem, 1.0, W, tolerance=0, max_steps=10).num_steps == 10
+    assert (
+        wn.run(wn.RPGD(Decay(), 1e-3), problem, 1.0, W, tolerance=0, max_steps=10).num_steps == 10
+    )
 
 
 @pytest.mark.rounding
@@ -192,7 +229,9 @@ def test_a_standstill_is_called_by_its_name():
 
 
 def test_a_negative_scale_has_a_distance():
-    corner = wn.MatrixSensing(np.diag([1.0, 0.0, 0.0])[None], [-1.0])  # X₁₁ = −1: the smallest is −e₁e₁ᵀ
+    corner = wn.MatrixSensing(
+        np.diag([1.0, 0.0, 0.0])[None], [-1.0]
+    )  # X₁₁ = −1: the smallest is −e₁e₁ᵀ
     result = wn.run(wn.RPGD(0.05, 0.05), corner, 1.0, [[1.0], [0.0], [0.0]], tolerance=1e-16)
     assert result.scale == pytest.approx(-1.0)
     assert result.distance < 1e-5
@@ -210,7 +249,9 @@ def test_a_run_equals_its_entry_of_a_sweep(kind):
     problem = wn.datasets.make_sensing(size=12, rank=2, num_measurements=20, seed=0)
     W = np.array([wn.datasets.sensing_start(12, seed=seed)["direction"] for seed in range(3)])
     method = build(kind, 1e-3, 1e-3)
-    entry = wn.sweep(problem, {kind: method}, [4.0], W, tolerance=1e-6).isel(method=0, start=1, scale=0)
+    entry = wn.sweep(problem, {kind: method}, [4.0], W, tolerance=1e-6).isel(
+        method=0, start=1, scale=0
+    )
     alone = wn.run(method, problem, 4.0, W[1], tolerance=1e-6)
     assert alone.loss == float(entry.loss)
     assert alone.norm == float(entry.norm)
@@ -228,7 +269,9 @@ def test_rotation_and_sign(kind, seed, turn):
     turned = wn.MatrixSensing(Q @ problem.sensors @ Q.T, problem.y)
     other = wn.run(method, turned, 0.8, Q @ W, tolerance=0, max_steps=200)
     np.testing.assert_allclose(Q.T @ other.weights @ Q, straight.weights, rtol=1e-9, atol=1e-9)
-    flipped = wn.run(method, wn.MatrixSensing(problem.sensors, -problem.y), -0.8, W, tolerance=0, max_steps=200)
+    flipped = wn.run(
+        method, wn.MatrixSensing(problem.sensors, -problem.y), -0.8, W, tolerance=0, max_steps=200
+    )
     np.testing.assert_allclose(-flipped.weights, straight.weights, rtol=1e-12, atol=1e-12)
 
 
@@ -268,7 +311,9 @@ def test_an_interruption_keeps_the_run(monkeypatch):
     done = stop.value.result.num_steps
     assert done == 300
     rest = wn.run(method, problem, start=stop.value.result, tolerance=0, max_steps=1000 - done)
-    assert np.array_equal(rest.weights, wn.run(method, problem, 0.8, W, tolerance=0, max_steps=1000).weights)
+    assert np.array_equal(
+        rest.weights, wn.run(method, problem, 0.8, W, tolerance=0, max_steps=1000).weights
+    )
 
 
 @pytest.mark.parametrize("before", KINDS)
@@ -285,11 +330,17 @@ def test_statuses():
     assert wn.run(wn.GradientDescent(1.0), problem, 1.0, W).status == "diverged"
     stuck = wn.run(wn.GradientDescent(0.01), problem, 0.0, W)
     assert (stuck.status, stuck.num_steps) == ("stationary", 0)
-    moves = wn.run(wn.RPGD(0.001, 0.001), problem, 0.0, W, max_steps=5)  # g = 0, but the loss has a slope in g
+    moves = wn.run(
+        wn.RPGD(0.001, 0.001), problem, 0.0, W, max_steps=5
+    )  # g = 0, but the loss has a slope in g
     assert moves.status == "max_steps"
     assert moves.scale != 0.0
-    unreachable = wn.MatrixSensing(np.eye(3)[None], [-1.0])  # a negative trace, out of reach of U Uᵀ
-    floor = wn.run(wn.GradientDescent(0.05), unreachable, 1.0, np.eye(3), tolerance=1e-6, max_steps=10**6)
+    unreachable = wn.MatrixSensing(
+        np.eye(3)[None], [-1.0]
+    )  # a negative trace, out of reach of U Uᵀ
+    floor = wn.run(
+        wn.GradientDescent(0.05), unreachable, 1.0, np.eye(3), tolerance=1e-6, max_steps=10**6
+    )
     assert floor.status == "stationary"
     assert floor.loss == pytest.approx(0.5)
     reached = wn.run(wn.RPGD(0.05, 0.05), unreachable, 1.0, np.eye(3), tolerance=1e-12)
@@ -312,28 +363,72 @@ def test_scale_per_column_may_be_a_vector():
     ("call", "message"),
     [
         (lambda p, W: wn.MatrixSensing(np.zeros((2, 3, 4)), [1.0, 2.0]), r"sensors must be square"),
-        (lambda p, W: wn.MatrixSensing(np.zeros((2, 3)), [1.0, 2.0]), r"sensors must be an array \(m, d, d\)"),
-        (lambda p, W: wn.MatrixSensing(p.sensors, [1.0]), r"y must have 14 entries, one per sensor, got 1"),
-        (lambda p, W: wn.MatrixSensing(np.full((1, 2, 2), np.nan), [1.0]), r"sensors has 4 entries that are NaN"),
-        (lambda p, W: wn.MatrixSensing(p.sensors, p.y, ground_truth=np.eye(3)), r"ground_truth must have shape \(9, 9\)"),
+        (
+            lambda p, W: wn.MatrixSensing(np.zeros((2, 3)), [1.0, 2.0]),
+            r"sensors must be an array \(m, d, d\)",
+        ),
+        (
+            lambda p, W: wn.MatrixSensing(p.sensors, [1.0]),
+            r"y must have 14 entries, one per sensor, got 1",
+        ),
+        (
+            lambda p, W: wn.MatrixSensing(np.full((1, 2, 2), np.nan), [1.0]),
+            r"sensors has 4 entries that are NaN",
+        ),
+        (
+            lambda p, W: wn.MatrixSensing(p.sensors, p.y, ground_truth=np.eye(3)),
+            r"ground_truth must have shape \(9, 9\)",
+        ),
         (lambda p, W: p.value(np.eye(3)), r"X must have shape \(9, 9\)"),
         (lambda p, W: p.recovery_error(np.eye(9)), r"no ground_truth"),
-        (lambda p, W: p.min_nuclear_norm("rank"), r"over must be one of 'psd', 'symmetric', 'all', got 'rank'"),
+        (
+            lambda p, W: p.min_nuclear_norm("rank"),
+            r"over must be one of 'psd', 'symmetric', 'all', got 'rank'",
+        ),
         (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, W[:5]), r"direction must have 9 rows"),
         (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, 0 * W), r"direction is zero"),
-        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1, blocks="columns"), p, 1.0, W * (np.arange(9) > 0)), r"zero column, number 0"),
-        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1, blocks="columns"), p, [1.0, 2.0], W), r"scale must be a number or have 9"),
+        (
+            lambda p, W: wn.run(
+                wn.RPGD(0.1, 0.1, blocks="columns"), p, 1.0, W * (np.arange(9) > 0)
+            ),
+            r"zero column, number 0",
+        ),
+        (
+            lambda p, W: wn.run(wn.RPGD(0.1, 0.1, blocks="columns"), p, [1.0, 2.0], W),
+            r"scale must be a number or have 9",
+        ),
         (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, [1.0, 2.0], W), r"scale must be a number"),
-        (lambda p, W: wn.run(wn.GradientDescent(0.1), p, -1.0, W), r"scale must be at least 0 for GradientDescent"),
-        (lambda p, W: wn.run(wn.RPGD(wn.schedules.curvature(), 0.1), p, 1.0, W), r"RPGD has a curvature step.*MatrixSensing"),
-        (lambda p, W: wn.run(wn.RPGD(scaled(0.1, scale_power=-2), 0.1), p, 0.0, W), r"scale is 0 and the direction_step"),
-        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, W, tolerance=-1.0), r"tolerance must be at least 0"),
-        (lambda p, W: wn.sweep(p, {"r": wn.RPGD(0.1, 0.1)}, [1.0], W[0]), r"directions must be an array"),
-        (lambda p, W: wn.datasets.make_sensing(size=3, rank=4), r"rank must be at most size = 3, got 4"),
+        (
+            lambda p, W: wn.run(wn.GradientDescent(0.1), p, -1.0, W),
+            r"scale must be at least 0 for GradientDescent",
+        ),
+        (
+            lambda p, W: wn.run(wn.RPGD(wn.schedules.curvature(), 0.1), p, 1.0, W),
+            r"RPGD has a curvature step.*MatrixSensing",
+        ),
+        (
+            lambda p, W: wn.run(wn.RPGD(scaled(0.1, scale_power=-2), 0.1), p, 0.0, W),
+            r"scale is 0 and the direction_step",
+        ),
+        (
+            lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, W, tolerance=-1.0),
+            r"tolerance must be at least 0",
+        ),
+        (
+            lambda p, W: wn.sweep(p, {"r": wn.RPGD(0.1, 0.1)}, [1.0], W[0]),
+            r"directions must be an array",
+        ),
+        (
+            lambda p, W: wn.datasets.make_sensing(size=3, rank=4),
+            r"rank must be at most size = 3, got 4",
+        ),
         (lambda p, W: wn.datasets.sensing_start(3, alpha=-1.0), r"alpha must be at least 0"),
-        (lambda p, W: wn.search_step(p, lambda c: wn.RPGD(c, c), 1.0, W, largest=0.0), r"largest must be greater than 0"),
+        (
+            lambda p, W: wn.search_step(p, lambda c: wn.RPGD(c, c), 1.0, W, largest=0.0),
+            r"largest must be greater than 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_named(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call(*small())
@@ -348,10 +443,15 @@ def test_least_squares_refuses_a_sensing_result():
 
 def test_a_sweep_marks_what_is_undefined():
     problem, W = small()
-    methods = {"gd": wn.GradientDescent(1e-3), "inverse": wn.RPGD(scaled(1e-3, scale_power=-1), 1e-3)}
+    methods = {
+        "gd": wn.GradientDescent(1e-3),
+        "inverse": wn.RPGD(scaled(1e-3, scale_power=-1), 1e-3),
+    }
     data = wn.sweep(problem, methods, [-1.0, 0.0, 1.0], W, max_steps=5)
     undefined = data.status == wn.Status.UNDEFINED.code
-    np.testing.assert_array_equal(undefined.values[:, 0], [[True, False, False], [False, True, False]])
+    np.testing.assert_array_equal(
+        undefined.values[:, 0], [[True, False, False], [False, True, False]]
+    )
 
 
 def test_a_method_of_ones_own_runs_by_its_own_rule():
@@ -362,5 +462,12 @@ def test_a_method_of_ones_own_runs_by_its_own_rule():
     own = wn.run(Mine(STEP, STEP), problem, 1.0, W, tolerance=0, max_steps=100)
     theirs = wn.run(wn.RPGD(STEP, STEP), problem, 1.0, W, tolerance=0, max_steps=100)
     np.testing.assert_allclose(own.weights, theirs.weights, rtol=1e-12)
-    data = wn.sweep(problem, {"own": Mine(STEP, STEP), "theirs": wn.RPGD(STEP, STEP)}, [1.0], W, tolerance=0, max_steps=100)
+    data = wn.sweep(
+        problem,
+        {"own": Mine(STEP, STEP), "theirs": wn.RPGD(STEP, STEP)},
+        [1.0],
+        W,
+        tolerance=0,
+        max_steps=100,
+    )
     assert np.ptp(data.norm.values) < 1e-12

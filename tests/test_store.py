@@ -13,7 +13,10 @@ import pytest
 from weightnorm.sweeps import store
 
 KEY = "k" * 64
-ARRAYS = {"norm": np.linspace(0.0, 1.0, 12).reshape(3, 4), "status": np.arange(12, dtype=np.int8).reshape(3, 4)}
+ARRAYS = {
+    "norm": np.linspace(0.0, 1.0, 12).reshape(3, 4),
+    "status": np.arange(12, dtype=np.int8).reshape(3, 4),
+}
 
 
 @pytest.fixture
@@ -26,7 +29,10 @@ def is_none_or_right(path):
     found = store.read_arrays(path, KEY, ARRAYS)
     if found is None:
         return True
-    return all(np.array_equal(found[name], ARRAYS[name]) and found[name].dtype == ARRAYS[name].dtype for name in ARRAYS)
+    return all(
+        np.array_equal(found[name], ARRAYS[name]) and found[name].dtype == ARRAYS[name].dtype
+        for name in ARRAYS
+    )
 
 
 def test_what_is_written_is_read(path):
@@ -43,7 +49,11 @@ def test_what_is_written_is_read(path):
 def test_random_damage(path, kind):
     """Three hundred shards of each kind; the damage is drawn from the seed that a failure names."""
     whole = path.read_bytes()
-    places = [at for mark in (b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY") for at in _all(whole, mark)]
+    places = [
+        at
+        for mark in (b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")
+        for at in _all(whole, mark)
+    ]
     damaged = 0
     for seed in range(300):
         chance, content = random.Random(seed), bytearray(whole)
@@ -53,11 +63,17 @@ def test_random_damage(path, kind):
             at = chance.randrange(len(content))
             content[at:at] = chance.randbytes(chance.randint(1, 40))
         elif kind == "headers":  # where the structure is: sizes, compression, flags, shapes, types
-            content[min(chance.choice(places) + chance.randrange(64), len(content) - 1)] = chance.randrange(256)
+            content[min(chance.choice(places) + chance.randrange(64), len(content) - 1)] = (
+                chance.randrange(256)
+            )
         else:
             for _ in range(chance.randint(1, 8)):
                 at = chance.randrange(len(content))
-                content[at] = content[at] ^ (1 << chance.randrange(8)) if kind == "flip" else chance.randrange(256)
+                content[at] = (
+                    content[at] ^ (1 << chance.randrange(8))
+                    if kind == "flip"
+                    else chance.randrange(256)
+                )
         path.write_bytes(content)
         assert is_none_or_right(path), f"seed {seed}"
         damaged += store.read_arrays(path, KEY, ARRAYS) is None
@@ -95,7 +111,9 @@ def test_an_encrypted_shard(path):
 def _forged(path, compression):
     """A well-formed archive whose array claims 16 GB; compressed, 100 MB of them are there."""
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2_000_000_000,)})
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (2_000_000_000,)}
+    )
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, text in (("key", KEY), ("digest", "0" * 64)):
             member = io.BytesIO()
@@ -153,7 +171,12 @@ def test_a_header_that_is_no_header(path):
 
 
 def test_pickled_arrays_are_refused(path):
-    np.savez(path, key=np.array(KEY), digest=np.array("0"), **{name: np.array([object()]) for name in ARRAYS})
+    np.savez(
+        path,
+        key=np.array(KEY),
+        digest=np.array("0"),
+        **{name: np.array([object()]) for name in ARRAYS},
+    )
     assert store.read_arrays(path, KEY, ARRAYS) is None
 
 

@@ -62,7 +62,9 @@ def test_every_entry_equals_its_run(data, problem, starts):
                 assert int(entry.num_steps) == result.num_steps
                 assert int(entry.status) == result.status.code
                 for variable in ("norm", "loss", "perp_norm", "distance"):
-                    assert float(entry[variable]) == pytest.approx(getattr(result, variable), rel=1e-12, abs=1e-15)
+                    assert float(entry[variable]) == pytest.approx(
+                        getattr(result, variable), rel=1e-12, abs=1e-15
+                    )
                 assert float(entry.final_scale) == pytest.approx(result.scale, rel=1e-12)
 
 
@@ -72,7 +74,9 @@ def test_the_same_bits_for_any_number_of_threads(data, problem, starts, threads)
 
 
 def test_the_same_bits_for_any_grouping(data, problem, starts):
-    """A part of the grid alone, so that every run has other neighbours, or padding, in its block."""
+    """A part of the grid alone, so that every run has other neighbours, or padding, in its
+    block.
+    """
     part = wn.sweep(problem, {"wn": STEPS["wn"], "rpgd": STEPS["rpgd"]}, SCALES[1:4], starts[4:7])
     whole = data.sel({"method": ["wn", "rpgd"], "scale": SCALES[1:4], "start": [4, 5, 6]})
     for variable in part.data_vars:
@@ -81,10 +85,18 @@ def test_the_same_bits_for_any_grouping(data, problem, starts):
 
 def test_full_coordinates_give_the_same(data, starts):
     problem = wn.datasets.make_regression(6, 15, condition_number=2.0, seed=5)
-    full = wn.sweep(problem, {"rpgd": STEPS["rpgd"], "gd": STEPS["gd"]}, SCALES[2:], starts[:4], coordinates="full")
+    full = wn.sweep(
+        problem,
+        {"rpgd": STEPS["rpgd"], "gd": STEPS["gd"]},
+        SCALES[2:],
+        starts[:4],
+        coordinates="full",
+    )
     assert not problem.is_factorised
     for variable in ("norm", "perp_norm", "distance", "num_steps", "status"):
-        reduced = data[variable].sel({"method": ["rpgd", "gd"], "scale": SCALES[2:], "start": range(4)})
+        reduced = data[variable].sel(
+            {"method": ["rpgd", "gd"], "scale": SCALES[2:], "start": range(4)}
+        )
         np.testing.assert_allclose(full[variable].values, reduced.values, rtol=1e-8, atol=1e-9)
 
 
@@ -101,18 +113,26 @@ def test_an_entry_does_not_depend_on_a_neighbour_that_is_stuck():
 
 
 def test_one_direction_is_one_start(problem, starts):
-    assert wn.sweep(problem, {"gd": STEPS["gd"]}, 1.0, starts[0]).sizes == {"method": 1, "start": 1, "scale": 1}
+    assert wn.sweep(problem, {"gd": STEPS["gd"]}, 1.0, starts[0]).sizes == {
+        "method": 1,
+        "start": 1,
+        "scale": 1,
+    }
 
 
 def test_divergence_is_data(problem, starts):
-    data = wn.sweep(problem, {"wild": wn.GradientDescent(1e3), "gd": STEPS["gd"]}, [1.0], starts[:3])
+    data = wn.sweep(
+        problem, {"wild": wn.GradientDescent(1e3), "gd": STEPS["gd"]}, [1.0], starts[:3]
+    )
     assert (data.status.sel({"method": "wild"}) == wn.Status.DIVERGED.code).all()
     assert (data.status.sel({"method": "gd"}) == wn.Status.CONVERGED.code).all()
 
 
 def test_progress_counts_every_run_once(problem, starts):
     seen = []
-    wn.sweep(problem, STEPS, SCALES, starts, progress=lambda done, total: seen.append((done, total)))
+    wn.sweep(
+        problem, STEPS, SCALES, starts, progress=lambda done, total: seen.append((done, total))
+    )
     assert seen[-1] == (330, 330)
     assert seen == sorted(seen)
 
@@ -124,7 +144,9 @@ def test_an_error_in_a_schedule_reaches_the_caller(problem, starts):
 
 
 def test_ctrl_c_returns_promptly():
-    """The sweep would take hours: it ends by itself, with KeyboardInterrupt, or this test kills it."""
+    """The sweep would take hours: it ends by itself, with KeyboardInterrupt, or this test kills
+    it.
+    """
     script = """
         import signal, numpy as np, weightnorm as wn
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have ignored it
@@ -133,7 +155,8 @@ def test_ctrl_c_returns_promptly():
         wn.sweep(problem, {"gd": wn.GradientDescent(1e-9)}, [1.0], starts[:1], max_steps=1)
         try:
             print("ready", flush=True)
-            wn.sweep(problem, {"gd": wn.GradientDescent(1e-9)}, np.linspace(1, 2, 50), starts, max_steps=10**9)
+            methods, scales = {"gd": wn.GradientDescent(1e-9)}, np.linspace(1, 2, 50)
+            wn.sweep(problem, methods, scales, starts, max_steps=10**9)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     """

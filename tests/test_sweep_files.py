@@ -63,41 +63,129 @@ def ranged(start, stop, num=3, spacing="geometric"):
         ("300", HUGE, f"max_steps: should be less than or equal to 1{'0' * 18}, got {HUGE}"),
         ("300", "true", "max_steps: should be a number, not true or false"),
         ("300", "1" + "0" * 5000, "not a TOML file: Exceeds the limit"),
-        ("[4]", "[10_000_000_000]", "problems: num_samples × num_features must be at most 1,000,000,000"),
+        (
+            "[4]",
+            "[10_000_000_000]",
+            "problems: num_samples × num_features must be at most 1,000,000,000",
+        ),
         ("[4]", f"[{HUGE}]", "problems.num_samples.0: should be less than"),
-        ("[3.0]\nsol", "[inf]\nsol", "problems.condition_number.0: should be a finite number, got inf"),
+        (
+            "[3.0]\nsol",
+            "[inf]\nsol",
+            "problems.condition_number.0: should be a finite number, got inf",
+        ),
         ("[3.0]\nsol", "[nan]\nsol", "problems.condition_number.0: should be"),
-        ("[3.0]\nseeds", "[inf]\nseeds", "problems.solution_norm.0: should be a finite number, got inf"),
+        (
+            "[3.0]\nseeds",
+            "[inf]\nseeds",
+            "problems.solution_norm.0: should be a finite number, got inf",
+        ),
         ("[3.0]\nseeds", "[1e160]\nseeds", "problems.solution_norm.0: should be at most 1e+140"),
         ("seeds = 1", "seeds = true", "problems.seeds: should be a number, not true or false"),
-        ("seeds = 1", f"seeds = [{HUGE}]", "problems.seeds.0: should be less than or equal to 9223372036854775807"),
-        ("seeds = 1", "seeds = {}", "problems.seeds: should be a number of seeds or a list of them"),
+        (
+            "seeds = 1",
+            f"seeds = [{HUGE}]",
+            "problems.seeds.0: should be less than or equal to 9223372036854775807",
+        ),
+        (
+            "seeds = 1",
+            "seeds = {}",
+            "problems.seeds: should be a number of seeds or a list of them",
+        ),
         ("seeds = 1", "seeds = 10_000_000_000", "runs, got 80,000,000,000; split the sweep"),
         ("[0.5, 3.0]", "[inf]", "starts.scales.0: should be a finite number, got inf"),
-        ("[0.5, 3.0]", "[1e200]", "starts.scales.0: should be at most 1e+140 in size, or its square"),
+        (
+            "[0.5, 3.0]",
+            "[1e200]",
+            "starts.scales.0: should be at most 1e+140 in size, or its square",
+        ),
         ("[0.5, 3.0]", "[true]", "starts.scales.0: should be a number, not true or false"),
         ("[0.5, 3.0]", "3.0", "starts.scales: should be a list of numbers or a range"),
-        ("[0.5, 3.0]", ranged(0.0, 1.0), "starts.scales: a geometric range cannot reach 0, got start = 0 and"),
-        ("[0.5, 3.0]", ranged(-1.0, 0.0), "of a geometric range must have one sign, got start = -1 and stop = 0"),
-        ("[0.5, 3.0]", ranged(-1.0, 1.0), "of a geometric range must have one sign, got start = -1 and stop = 1"),
-        ("[0.5, 3.0]", ranged("inf", 1.0), "starts.scales.start: should be a finite number, got inf"),
-        ("[0.5, 3.0]", ranged(1, 2, 10**10), "starts.scales.num: should be less than or equal to 1000000, got 1000"),
-        ("[0.5, 3.0]", ranged(1, 2, "true"), "starts.scales.num: should be a number, not true or false"),
-        ("num_directions = 2", f"num_directions = {10**10}", "starts.num_directions × problems.num_features must"),
-        ("scale_step = 0.1\n\n", "scale_step = true\n\n", "methods.rpgd.scale_step: should be a number, not true"),
-        ("scale_step = 0.1\n\n", "scale_step = inf\n\n", "methods.rpgd.scale_step: should be a finite number, got inf"),
-        ("scale_step = 0.1\n\n", "scale_step = []\n\n", "methods.rpgd.scale_step: should be a number or a schedule"),
-        ('{ schedule = "curvature" }', '{ schedule = "curvature", factor = inf }', "direction_step.factor: should be"),
-        ('{ schedule = "curvature" }', '{ schedule = "constant", value = true }', "direction_step.value: should be"),
+        (
+            "[0.5, 3.0]",
+            ranged(0.0, 1.0),
+            "starts.scales: a geometric range cannot reach 0, got start = 0 and",
+        ),
+        (
+            "[0.5, 3.0]",
+            ranged(-1.0, 0.0),
+            "of a geometric range must have one sign, got start = -1 and stop = 0",
+        ),
+        (
+            "[0.5, 3.0]",
+            ranged(-1.0, 1.0),
+            "of a geometric range must have one sign, got start = -1 and stop = 1",
+        ),
+        (
+            "[0.5, 3.0]",
+            ranged("inf", 1.0),
+            "starts.scales.start: should be a finite number, got inf",
+        ),
+        (
+            "[0.5, 3.0]",
+            ranged(1, 2, 10**10),
+            "starts.scales.num: should be less than or equal to 1000000, got 1000",
+        ),
+        (
+            "[0.5, 3.0]",
+            ranged(1, 2, "true"),
+            "starts.scales.num: should be a number, not true or false",
+        ),
+        (
+            "num_directions = 2",
+            f"num_directions = {10**10}",
+            "starts.num_directions × problems.num_features must",
+        ),
+        (
+            "scale_step = 0.1\n\n",
+            "scale_step = true\n\n",
+            "methods.rpgd.scale_step: should be a number, not true",
+        ),
+        (
+            "scale_step = 0.1\n\n",
+            "scale_step = inf\n\n",
+            "methods.rpgd.scale_step: should be a finite number, got inf",
+        ),
+        (
+            "scale_step = 0.1\n\n",
+            "scale_step = []\n\n",
+            "methods.rpgd.scale_step: should be a number or a schedule",
+        ),
+        (
+            '{ schedule = "curvature" }',
+            '{ schedule = "curvature", factor = inf }',
+            "direction_step.factor: should be",
+        ),
+        (
+            '{ schedule = "curvature" }',
+            '{ schedule = "constant", value = true }',
+            "direction_step.value: should be",
+        ),
         (
             '{ schedule = "curvature" }',
             f'{{ schedule = "two_phase", before = 0.1, after = 0.1, switch = {HUGE} }}',
             "methods.rpgd.direction_step.switch: should be less than",
         ),
-        ("initial_norm = 2.0", "initial_norm = inf", "methods.wn.initial_norm: should be a finite number"),
-        ("initial_norm = 2.0", "initial_norm = 1e300", "methods.wn: initial_norm must be between 1e-100 and 1e100"),
-        ("[methods.wn]", r'[methods."a\u0000b"]', r"methods.'a\x00b': a method's name must be printable text"),
-        ("[methods.wn]", '[methods.""]', "a method's name must be printable text, got ''; rename it"),
+        (
+            "initial_norm = 2.0",
+            "initial_norm = inf",
+            "methods.wn.initial_norm: should be a finite number",
+        ),
+        (
+            "initial_norm = 2.0",
+            "initial_norm = 1e300",
+            "methods.wn: initial_norm must be between 1e-100 and 1e100",
+        ),
+        (
+            "[methods.wn]",
+            r'[methods."a\u0000b"]',
+            r"methods.'a\x00b': a method's name must be printable text",
+        ),
+        (
+            "[methods.wn]",
+            '[methods.""]',
+            "a method's name must be printable text, got ''; rename it",
+        ),
         ('"test"', r'"te\u0000st"', r"name: String should match pattern"),
         ('"test"', '"' + "x" * 300 + '"', "name: String should have at most 200 characters"),
         ("[starts]", "a = " + "[" * 50_000 + "\n[starts]", "not a TOML file"),
@@ -132,16 +220,25 @@ def test_an_extreme_value_runs(tmp_path, old, new):
 
 
 def test_what_turns_out_impossible_is_named_by_its_values(tmp_path, monkeypatch):
-    """Not every bad combination can be foreseen; a bare exception of the run still names the shard."""
+    """Not every bad combination can be foreseen; a bare exception of the run still names the
+    shard.
+    """
     config = load(tmp_path, "1e-5", "1e-6")
-    for error in (ValueError("no good"), OverflowError("no good"), np.linalg.LinAlgError("no good"), MemoryError()):
+    for error in (
+        ValueError("no good"),
+        OverflowError("no good"),
+        np.linalg.LinAlgError("no good"),
+        MemoryError(),
+    ):
 
         def fail(config, shard, error=error):
             raise error
 
         monkeypatch.setattr(execute, "compute_shard", fail)
         with pytest.raises(
-            ConfigError, match=r"method '(rpgd|wn)' .* num_samples = 4, .* seed = 0 cannot be run: (no good|out of mem)"
+            ConfigError,
+            match=r"method '(rpgd|wn)' .* num_samples = 4, .* seed = 0 cannot be run: "
+            r"(no good|out of mem)",
         ):
             run_sweep(config, tmp_path / "out", threads=1)
 
@@ -171,7 +268,11 @@ def test_keys_are_hashes_of_all_that_a_shard_depends_on(tmp_path):
     config = load(tmp_path, "seeds = 1", "seeds = [7, 12345678901234567]")
     assert isinstance(config, SweepConfig)
     shards = list(Plan(config))
-    assert [(shard.seed, shard.method) for shard in shards[:3]] == [(7, "rpgd"), (7, "wn"), (12345678901234567, "rpgd")]
+    assert [(shard.seed, shard.method) for shard in shards[:3]] == [
+        (7, "rpgd"),
+        (7, "wn"),
+        (12345678901234567, "rpgd"),
+    ]
     for shard in shards:
         content = {
             "format": FORMAT,

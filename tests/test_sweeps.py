@@ -131,10 +131,13 @@ def test_pickles_are_never_loaded(config, tmp_path):
 
 
 def _same_numbers(a, b):
-    return all(np.array_equal(a[name].values, b[name].values, equal_nan=True) for name in b.data_vars)
+    return all(
+        np.array_equal(a[name].values, b[name].values, equal_nan=True) for name in b.data_vars
+    )
 
 
-# A sweep whose shards take at least 20 ms each, so that a kill hits it at work however fast the machine.
+# A sweep whose shards take at least 20 ms each, so that a kill hits it at work however fast the
+# machine.
 SLOWLY = """
 import sys, time
 from weightnorm.cli.main import app
@@ -154,14 +157,30 @@ def test_many_kills_later_the_data_is_the_same(tmp_path, num_kills):
     """SIGKILL at random moments; every start goes on, and the end equals an uninterrupted run."""
     path = write(tmp_path, TEXT.replace("seeds = 5", "seeds = 60"))
     clean = data_of(run_sweep(load_config(path), tmp_path / "clean").path)
-    command = [sys.executable, "-c", SLOWLY, "sweep", str(path), "--out", str(tmp_path / "out"), "--threads", "1"]
+    command = [
+        sys.executable,
+        "-c",
+        SLOWLY,
+        "sweep",
+        str(path),
+        "--out",
+        str(tmp_path / "out"),
+        "--threads",
+        "1",
+    ]
     chance, counts, folder = random.Random(0), [0], tmp_path / "out" / "test.shards"
     for _ in range(num_kills):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 300
-            while finished(folder) == counts[-1] and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.005)  # until it has finished something, so that every kill hits a working process
+            while (
+                finished(folder) == counts[-1]
+                and process.poll() is None
+                and time.monotonic() < deadline
+            ):
+                time.sleep(
+                    0.005
+                )  # until it has finished something, so that every kill hits a working process
             time.sleep(chance.uniform(0.0, 0.04))
         finally:
             process.kill()
@@ -255,8 +274,19 @@ except StoreError as error:
 
 def test_two_writers_on_one_store(tmp_path):
     path = write(tmp_path, TEXT.replace("seeds = 5", "seeds = 20"))
-    command = [sys.executable, "-m", "weightnorm.cli.main", "sweep", str(path), "--out", str(tmp_path / "out"), "--json"]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    command = [
+        sys.executable,
+        "-m",
+        "weightnorm.cli.main",
+        "sweep",
+        str(path),
+        "--out",
+        str(tmp_path / "out"),
+        "--json",
+    ]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)
+    ]
     try:
         for process in both:
             _, errors = process.communicate(timeout=600)
@@ -306,7 +336,9 @@ def test_the_example_is_valid():
     assert len(Plan(config)) == 400
 
 
-def test_results_too_large_for_this_machine_are_refused_before_any_work(config, tmp_path, monkeypatch):
+def test_results_too_large_for_this_machine_are_refused_before_any_work(
+    config, tmp_path, monkeypatch
+):
     from weightnorm.sweeps import execute
 
     monkeypatch.setattr(execute, "physical_memory", lambda: 1000.0)

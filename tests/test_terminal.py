@@ -45,14 +45,21 @@ def test_brackets_in_a_mistake_are_no_markup(arguments):
     assert "[/b]" in result.stderr or "--threads" in result.stderr
 
 
-ENCODINGS = [{"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
+ENCODINGS = [
+    {"PYTHONIOENCODING": "latin-1"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+]
 
 
 @pytest.mark.parametrize("env", ENCODINGS, ids=["latin-1", "C"])
 def test_a_terminal_that_is_not_utf_8(table, tmp_path, env):
     def command(*arguments):
         whole = [sys.executable, "-m", "weightnorm.cli.main", *map(str, arguments)]
-        surroundings = {name: value for name, value in os.environ.items() if name not in ("PYTHONIOENCODING", "PYTHONUTF8")}
+        surroundings = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("PYTHONIOENCODING", "PYTHONUTF8")
+        }
         return subprocess.run(whole, capture_output=True, env={**surroundings, **env}, check=False)
 
     for arguments in (
@@ -69,7 +76,9 @@ def test_a_terminal_that_is_not_utf_8(table, tmp_path, env):
     assert json.loads(answer)["score_name"] == "R²"  # escaped, not replaced
 
 
-@pytest.mark.parametrize("env", [{"FORCE_COLOR": "1", "NO_COLOR": None}, {"TERM": "dumb", "COLUMNS": "40"}, {}])
+@pytest.mark.parametrize(
+    "env", [{"FORCE_COLOR": "1", "NO_COLOR": None}, {"TERM": "dumb", "COLUMNS": "40"}, {}]
+)
 def test_json_is_json_on_every_terminal(table, tmp_path, measured, env):
     for name in ("bench", "fit", "sweep"):
         arguments = commands(tmp_path)[name]
@@ -84,14 +93,25 @@ def test_json_is_json_on_every_terminal(table, tmp_path, measured, env):
 
 
 def test_what_json_does_not_have_is_null_or_escaped(capsys):
-    _terminal.print_json({"a": [float("nan"), 1.5], "b": (np.float64("inf"),), "c": Path("ö\udce9")})
+    _terminal.print_json(
+        {"a": [float("nan"), 1.5], "b": (np.float64("inf"),), "c": Path("ö\udce9")}
+    )
     assert json.loads(capsys.readouterr().out) == {"a": [None, 1.5], "b": [None], "c": "ö\udce9"}
 
 
 def test_the_machines_text_survives_a_path_in_another_encoding(table, tmp_path):
     """A file name that is not UTF-8 reaches Python as surrogates, which no terminal can print."""
-    command = [os.fsencode(sys.executable), b"-m", b"weightnorm.cli.main", b"fit", b"--target", b"y"]
-    done = subprocess.run([*command, b"caf\xe9.csv"], capture_output=True, check=False, cwd=tmp_path)
+    command = [
+        os.fsencode(sys.executable),
+        b"-m",
+        b"weightnorm.cli.main",
+        b"fit",
+        b"--target",
+        b"y",
+    ]
+    done = subprocess.run(
+        [*command, b"caf\xe9.csv"], capture_output=True, check=False, cwd=tmp_path
+    )
     assert done.returncode == 2
     assert b"caf?.csv does not exist" in done.stderr
     table.rename(tmp_path / os.fsdecode(b"caf\xe9.csv"))

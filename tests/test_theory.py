@@ -36,12 +36,16 @@ def test_the_measured_table_of_limits(g0, exact, printed, gd):
     w0 = np.sqrt(0.4) * inside / np.linalg.norm(inside) + Q0 * rest / np.linalg.norm(rest)
     for c, norm, paper in zip((0.1, 1.0, 10.0), exact, printed, strict=True):
         assert theory.flow_limit(problem, g0, w0, c).norm == pytest.approx(norm, abs=6e-5)
-        assert theory.flow_limit_as_printed(problem, g0, w0, c).norm == pytest.approx(paper, rel=2e-2 if paper > 100 else 5e-4)
+        assert theory.flow_limit_as_printed(problem, g0, w0, c).norm == pytest.approx(
+            paper, rel=2e-2 if paper > 100 else 5e-4
+        )
     assert theory.gd_limit(problem, g0, w0).norm == pytest.approx(gd, abs=6e-4)
 
 
 def root_to_fifty_digits(log_f0, gstar, c):
-    """Newton in decimal arithmetic, from the upper bound, where the function is increasing and concave enough."""
+    """Newton in decimal arithmetic, from the upper bound, where the function is increasing and
+    concave enough.
+    """
     with localcontext() as context:
         context.prec = 50
         log_f0, target, c = Decimal(log_f0), Decimal(gstar) ** 2, Decimal(c)
@@ -57,7 +61,9 @@ def root_to_fifty_digits(log_f0, gstar, c):
 
 @given(st.floats(-300, 300), st.floats(1e-3, 1e3), st.floats(1e-4, 1e4))
 def test_the_root_is_exact_to_rounding(log_f0, gstar, c):
-    assert float(theory.limit_square(log_f0, gstar, c)) == pytest.approx(root_to_fifty_digits(log_f0, gstar, c), rel=1e-13)
+    assert float(theory.limit_square(log_f0, gstar, c)) == pytest.approx(
+        root_to_fifty_digits(log_f0, gstar, c), rel=1e-13
+    )
 
 
 @pytest.mark.parametrize("a", [0.5, 2.0, 4.0])
@@ -85,12 +91,16 @@ def test_symmetries_of_the_limit(instance, ratio, seed):
     np.testing.assert_allclose(mirrored.weights, limit.weights, atol=1e-10 * limit.norm)
     assert mirrored.scale == pytest.approx(-limit.scale, rel=1e-10)
     factor = 7.0
-    scaled = theory.flow_limit(wn.LeastSquares(problem.A, factor * problem.y), factor * scale, w0, factor**2 * ratio)
+    scaled = theory.flow_limit(
+        wn.LeastSquares(problem.A, factor * problem.y), factor * scale, w0, factor**2 * ratio
+    )
     np.testing.assert_allclose(scaled.weights / factor, limit.weights, atol=1e-10 * limit.norm)
     Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((w0.size, w0.size)))[0]
     rotated = theory.flow_limit(wn.LeastSquares(problem.A @ Q.T, problem.y), scale, Q @ w0, ratio)
     np.testing.assert_allclose(rotated.weights, Q @ limit.weights, atol=1e-9 * limit.norm)
-    assert problem.value(limit.weights) <= 1e-20 * (1 + problem.y @ problem.y) + problem.floor * (1 + 1e-9)
+    assert problem.value(limit.weights) <= 1e-20 * (1 + problem.y @ problem.y) + problem.floor * (
+        1 + 1e-9
+    )
 
 
 @pytest.mark.slow
@@ -106,13 +116,18 @@ def test_the_limit_equals_the_integrated_flow_on_a_thousand_instances():
             it = replace(it, g0=0.0, w0=make_start(rng, it.problem))
         limit = theory.flow_limit(it.problem, it.g0, it.w0, it.c)
         smallest = 1.0 / np.linalg.cond(it.problem.A)
-        end = wn.flow(it.problem, it.g0, it.w0, it.c, tolerance=0.5 * (1e-10 * smallest * it.gstar) ** 2)
+        end = wn.flow(
+            it.problem, it.g0, it.w0, it.c, tolerance=0.5 * (1e-10 * smallest * it.gstar) ** 2
+        )
         assert end.status == "converged", it.told
         assert np.sign(limit.scale) == np.sign(end.scale[-1]), it.told
         assert limit.scale**2 == pytest.approx(end.scale[-1] ** 2, rel=1e-8), it.told
-        # ‖x⊥‖ ~ e^{−g²/2c} turns an error of g into g²/c times as much: at tiny ratios the integration is that much less exact.
+        # ‖x⊥‖ ~ e^{−g²/2c} turns an error of g into g²/c times as much: at tiny ratios the
+        # integration is that much less exact.
         amplified = 1e-8 * max(1.0, it.gstar**2 / (10 * it.c))
-        assert limit.perp_norm == pytest.approx(end.perp_norm[-1], rel=amplified, abs=1e-14 * it.gstar), it.told
+        assert limit.perp_norm == pytest.approx(
+            end.perp_norm[-1], rel=amplified, abs=1e-14 * it.gstar
+        ), it.told
         assert np.linalg.norm(limit.weights - end.final_weights) <= 1e-8 * limit.norm, it.told
         crossed += np.sign(limit.scale) != np.sign(it.g0)
     assert crossed > 20  # the sign was really at stake
@@ -134,21 +149,34 @@ def test_the_finite_step_limit_is_second_order_and_its_estimate_honest(method):
 
 
 def test_the_finite_step_limit_agrees_with_the_measured_numbers():
-    """c = 1, g0 = 2.8, η = 0.02, measured on one instance whose flow ends at 3.12469: rPGD 3.11846 and WN 3.12991 predicted.
+    """c = 1, g0 = 2.8, η = 0.02, measured on one instance whose flow ends at 3.12469: rPGD 3.11846
+    and WN 3.12991 predicted.
 
-    Our starts have the q0 that gives this flow; the rest depends on their angle to the solution, so the measured corrections
-    must be likely draws from our seeds.
+    Our starts have the q0 that gives this flow; the rest depends on their angle to the solution, so
+    the measured corrections must be likely draws from our seeds.
     """
 
     def excess(q):
-        return float(np.hypot(3.0, theory.perp_of_limit(2.8, theory.limit_scale(2.8, 3.0, q, 1.0), q, 1.0))) - 3.12469
+        return (
+            float(
+                np.hypot(
+                    3.0, theory.perp_of_limit(2.8, theory.limit_scale(2.8, 3.0, q, 1.0), q, 1.0)
+                )
+            )
+            - 3.12469
+        )
 
     q, corrections = brentq(excess, 0.3, 0.95), []
     for seed in range(12):
         problem = wn.datasets.make_regression(seed=seed)
         inside, rest = problem.split(wn.datasets.random_direction(50, seed))
         w0 = np.sqrt(1 - q**2) * inside / np.linalg.norm(inside) + q * rest / np.linalg.norm(rest)
-        corrections.append([theory.finite_step_limit(problem, 2.8, w0, m, 0.02).norm - 3.12469 for m in ("rpgd", "wn")])
+        corrections.append(
+            [
+                theory.finite_step_limit(problem, 2.8, w0, m, 0.02).norm - 3.12469
+                for m in ("rpgd", "wn")
+            ]
+        )
     mean, spread = np.mean(corrections, axis=0), np.std(corrections, axis=0)
     assert (spread < 0.0015).all()
     assert (np.abs(mean - [3.11846 - 3.12469, 3.12991 - 3.12469]) <= 1.5 * spread).all()
@@ -172,7 +200,9 @@ def test_a_start_in_the_row_space_at_a_large_scale():
         assert limit.scale == pytest.approx(3.0, rel=1e-12)
         assert end.scale[-1] == pytest.approx(3.0, rel=1e-6)
         assert np.linalg.norm(end.final_weights) == pytest.approx(end.scale[-1], rel=1e-12)
-    assert theory.finite_step_limit(problem, 8.0, inside, "rpgd", 1e-3, 1e-3).norm == pytest.approx(3.0)
+    assert theory.finite_step_limit(problem, 8.0, inside, "rpgd", 1e-3, 1e-3).norm == pytest.approx(
+        3.0
+    )
 
 
 def check_plan(rng):
@@ -230,42 +260,90 @@ def test_assumptions_are_checked_and_named():
     ("call", "message"),
     [
         (lambda p, w: theory.flow_limit(p, 1.0, w, 0.0), "ratio must be greater than 0, got 0"),
-        (lambda p, w: theory.flow_limit(wn.LeastSquares(p.A, 0 * p.y), 1.0, w), "y is zero, or wholly out of A's reach"),
+        (
+            lambda p, w: theory.flow_limit(wn.LeastSquares(p.A, 0 * p.y), 1.0, w),
+            "y is zero, or wholly out of A's reach",
+        ),
         (lambda p, w: theory.flow_limit(p, 1.0, 0 * w), "direction is zero"),
         (lambda p, w: theory.limit_scale(1.0, 0.0, 0.5, 1.0), "gstar must be greater than 0"),
         (lambda p, w: theory.limit_scale(1.0, 1.0, 1.5, 1.0), "q0 must be between 0 and 1"),
-        (lambda p, w: theory.fixed_scale_limit(p, 0.0, w), "scale is 0: at a fixed zero scale nothing moves"),
-        (lambda p, w: theory.finite_step_limit(p, 1.0, w, "sgd", 0.1), "method must be one of 'rpgd', 'wn'"),
-        (lambda p, w: theory.finite_step_limit(p, 1.0, w, "wn", 0.0), "step must be greater than 0"),
-        (lambda p, w: theory.two_phase_b(3.0, 1.0, 0.0), "accuracy must be greater than 0 and at most 1, got 0"),
-        (lambda p, w: theory.two_phase_a(3.0, 1.0, 0.5, 0.1, rho=0.0), "rho must be greater than 0"),
+        (
+            lambda p, w: theory.fixed_scale_limit(p, 0.0, w),
+            "scale is 0: at a fixed zero scale nothing moves",
+        ),
+        (
+            lambda p, w: theory.finite_step_limit(p, 1.0, w, "sgd", 0.1),
+            "method must be one of 'rpgd', 'wn'",
+        ),
+        (
+            lambda p, w: theory.finite_step_limit(p, 1.0, w, "wn", 0.0),
+            "step must be greater than 0",
+        ),
+        (
+            lambda p, w: theory.two_phase_b(3.0, 1.0, 0.0),
+            "accuracy must be greater than 0 and at most 1, got 0",
+        ),
+        (
+            lambda p, w: theory.two_phase_a(3.0, 1.0, 0.5, 0.1, rho=0.0),
+            "rho must be greater than 0",
+        ),
         (lambda p, w: theory.two_phase_a(3.0, 1.0, 1.5, 0.1), "parallel must be between 0 and 1"),
         (lambda p, w: theory.stationary_point(p, 1.0, 0 * w), "w is zero"),
         (lambda p, w: theory.flow_limit(p, 1e200, w), "scale must be at most 1e140 in size"),
-        (lambda p, w: theory.flow_limit(wn.LeastSquares([[1.0] * 50] * 2, [1.0, -1.0]), 1.0, w), "wholly out of A's reach"),
-        (lambda p, w: theory.two_phase_b(3.0, 4.0, 0.1), r"g0 must be between 0 and g\* = 3, got 4"),
+        (
+            lambda p, w: theory.flow_limit(wn.LeastSquares([[1.0] * 50] * 2, [1.0, -1.0]), 1.0, w),
+            "wholly out of A's reach",
+        ),
+        (
+            lambda p, w: theory.two_phase_b(3.0, 4.0, 0.1),
+            r"g0 must be between 0 and g\* = 3, got 4",
+        ),
         (lambda p, w: theory.plan(p, 0.0), "accuracy must be at least 1e-100"),
         (
             lambda p, w: theory.adaptive_lambda_rpgd(1.0, 0.0, 1.0, 0.1),
             "adaptive_lambda_rpgd has no value at g = 1, g_next = 0",
         ),
-        (lambda p, w: theory.scale_step(1.0, 1e300, 1.0, 0.1), "scale_step has no value at g = 1, v_norm = 1e\\+300"),
+        (
+            lambda p, w: theory.scale_step(1.0, 1e300, 1.0, 0.1),
+            "scale_step has no value at g = 1, v_norm = 1e\\+300",
+        ),
         (lambda p, w: theory.scale_gap(np.nan, 1.0, 1.0, 0.1), "a must be finite, got nan"),
         (lambda p, w: theory.loss_gap(1.0, 10**400, 1.0, 1.0), "g must be finite, got inf"),
-        (lambda p, w: theory.perp_bound([1.0, 2.0], [0.5], 3.0), "parallels must have 2 entries, got 1"),
+        (
+            lambda p, w: theory.perp_bound([1.0, 2.0], [0.5], 3.0),
+            "parallels must have 2 entries, got 1",
+        ),
         (lambda p, w: theory.perp_factor(1.0, 2.0, 0.0), "ratio must be greater than 0, got 0"),
         (
             lambda p, w: theory.invariant([1.0, 2.0], [], 1.0),
             r"perp_norm, g, ratio must have shapes that broadcast, got \(2,\)",
         ),
         (lambda p, w: theory.invariant(np.inf, 2.0, 1.0), "perp_norm must be finite, got inf"),
-        (lambda p, w: theory.wn_step(1.0, [0.0, 0.0], [1.0, 0.0], 0.1), "wn_step has no value at g = 1, step = 0.1"),
-        (lambda p, w: theory.rpgd_step(1.0, [1.0], [1.0, 2.0], 0.1), "pull must have 1 entries, got 2"),
-        (lambda p, w: theory.general_matrix_steps(1.0, 0.1, 0.0), "general_matrix_steps has no value at"),
-        (lambda p, w: theory.general_matrix_any(3.0, [1.0, -1.0]), "eigenvalues must not be negative"),
+        (
+            lambda p, w: theory.wn_step(1.0, [0.0, 0.0], [1.0, 0.0], 0.1),
+            "wn_step has no value at g = 1, step = 0.1",
+        ),
+        (
+            lambda p, w: theory.rpgd_step(1.0, [1.0], [1.0, 2.0], 0.1),
+            "pull must have 1 entries, got 2",
+        ),
+        (
+            lambda p, w: theory.general_matrix_steps(1.0, 0.1, 0.0),
+            "general_matrix_steps has no value at",
+        ),
+        (
+            lambda p, w: theory.general_matrix_any(3.0, [1.0, -1.0]),
+            "eigenvalues must not be negative",
+        ),
         (lambda p, w: theory.gradients(p, 1.0, w[:3]), "w must have 50 entries, got 3"),
-        (lambda p, w: theory.sphere_ball(wn.LeastSquares(0 * p.A, p.y), 1.0), "y is zero, or wholly out of A's reach"),
-        (lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0), "method must be one of 'rpgd', 'wn'"),
+        (
+            lambda p, w: theory.sphere_ball(wn.LeastSquares(0 * p.A, p.y), 1.0),
+            "y is zero, or wholly out of A's reach",
+        ),
+        (
+            lambda p, w: theory.invariant_drift("sgd", 1.0, 1.0, 1.0, 1.0),
+            "method must be one of 'rpgd', 'wn'",
+        ),
     ],
 )
 def test_bad_input(call, message):
@@ -275,7 +353,9 @@ def test_bad_input(call, message):
 
 
 def test_when_wn_beats_gd():
-    """g* = 3, q0² = 0.6: the intervals of g0 in which the flow ends closer than gradient descent."""
+    """g* = 3, q0² = 0.6: the intervals of g0 in which the flow ends closer than gradient
+    descent.
+    """
     for c, (low, high) in {1.0: (0.03, 4.74), 10.0: (2.69, 4.74), 30.0: (4.74, 5.65)}.items():
         grid = np.linspace(0.005, 7.0, 1400)
         closer = np.array([theory.wn_beats_gd(g, 3.0, Q0, c).closer for g in grid])
@@ -283,9 +363,15 @@ def test_when_wn_beats_gd():
         assert grid[closer].max() == pytest.approx(high, abs=0.02)
 
 
-@pytest.mark.parametrize("function", ["gradients", "flow_field", "stationary_point", "sphere_ball", "loss_rate_bounds"])
+@pytest.mark.parametrize(
+    "function", ["gradients", "flow_field", "stationary_point", "sphere_ball", "loss_rate_bounds"]
+)
 def test_only_least_squares_has_this_theory(function):
-    arguments = {"sphere_ball": (1.0,), "flow_field": (1.0, [1.0], 1.0), "loss_rate_bounds": (1.0, [1.0], 1.0)}
+    arguments = {
+        "sphere_ball": (1.0,),
+        "flow_field": (1.0, [1.0], 1.0),
+        "loss_rate_bounds": (1.0, [1.0], 1.0),
+    }
     with pytest.raises(TypeError, match="problem must be a LeastSquares, got int"):
         getattr(theory, function)(3, *arguments.get(function, (1.0, [1.0])))
 

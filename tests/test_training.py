@@ -1,4 +1,6 @@
-"""Momentum, mini-batches and label noise: each against a plain d-dimensional loop, however it is run."""
+"""Momentum, mini-batches and label noise: each against a plain d-dimensional loop, however it is
+run.
+"""
 
 import copy
 import pickle
@@ -41,11 +43,15 @@ def method_of(kind, options, eta=ETA, gamma=GAMMA):
     return replace(build(kind, eta, gamma), **options)
 
 
-def twin(kind, problem, options, steps=STEPS, scale=1.4, w0=W0, eta=lambda t: ETA, gamma=lambda t: GAMMA):
+def twin(
+    kind, problem, options, steps=STEPS, scale=1.4, w0=W0, eta=lambda t: ETA, gamma=lambda t: GAMMA
+):
     sampling = method_of(kind, options).sampling
     draws = None if sampling is None else sampling.draws(len(problem.y))
     own = {name: options[name] for name in ("momentum", "nesterov") if name in options}
-    return train(kind, np.asarray(problem.A), problem.y, scale, w0, eta, gamma, steps, draws=draws, **own)
+    return train(
+        kind, np.asarray(problem.A), problem.y, scale, w0, eta, gamma, steps, draws=draws, **own
+    )
 
 
 def close(a, b, tolerance=1e-10):
@@ -58,18 +64,30 @@ class TestAgainstThePlainLoop:
     @pytest.mark.parametrize("coordinates", ["reduced", "full"])
     def test_run(self, problem, kind, options, coordinates):
         path = twin(kind, problem, options)
-        result = wn.run(method_of(kind, options), problem, 1.4, W0, tolerance=0, max_steps=STEPS, coordinates=coordinates)
+        result = wn.run(
+            method_of(kind, options),
+            problem,
+            1.4,
+            W0,
+            tolerance=0,
+            max_steps=STEPS,
+            coordinates=coordinates,
+        )
         x, g, w = path[-1]
         close(result.weights, x)
         if kind != "gd":
             assert result.scale == pytest.approx(g, rel=1e-10)
         if kind == "wn":
             assert result.direction_norm == pytest.approx(np.linalg.norm(w), rel=1e-10)
-        assert result.loss == pytest.approx(problem.value(x), rel=1e-9, abs=1e-15)  # of all samples, without noise
+        assert result.loss == pytest.approx(
+            problem.value(x), rel=1e-9, abs=1e-15
+        )  # of all samples, without noise
 
     def test_recorded(self, problem, kind, options):
         path = twin(kind, problem, options)
-        result = wn.run(method_of(kind, options), problem, 1.4, W0, tolerance=0, max_steps=STEPS, record=7)
+        result = wn.run(
+            method_of(kind, options), problem, 1.4, W0, tolerance=0, max_steps=STEPS, record=7
+        )
         history = result.history
         assert history.step.tolist() == list(range(0, STEPS + 1, 7))
         x = np.array([path[t][0] for t in history.step])
@@ -78,19 +96,26 @@ class TestAgainstThePlainLoop:
         rests = [np.linalg.norm(problem.split(row)[1]) for row in x]
         np.testing.assert_allclose(history.perp_norm, rests, rtol=1e-8, atol=1e-12)
 
-    @pytest.mark.parametrize("trip", [lambda r: r, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+    @pytest.mark.parametrize(
+        "trip", [lambda r: r, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))]
+    )
     def test_resumed(self, problem, kind, options, trip):
         path = twin(kind, problem, options)
         method = method_of(kind, options)
         part = wn.run(method, problem, 1.4, W0, tolerance=0, max_steps=333)
-        rest = wn.run(copy.deepcopy(method), problem, start=trip(part), tolerance=0, max_steps=STEPS - 333)
+        rest = wn.run(
+            copy.deepcopy(method), problem, start=trip(part), tolerance=0, max_steps=STEPS - 333
+        )
         whole = wn.run(method, problem, 1.4, W0, tolerance=0, max_steps=STEPS)
         np.testing.assert_array_equal(rest.weights, whole.weights)  # to the last bit
         assert (rest.loss, rest.total_steps) == (whole.loss, STEPS)
         close(rest.weights, path[-1][0])
 
     def test_sweep(self, problem, kind, options):
-        scales, starts = [-0.7, 0.5, 1.4], np.array([wn.datasets.random_direction(20, s) for s in range(5)])
+        scales, starts = (
+            [-0.7, 0.5, 1.4],
+            np.array([wn.datasets.random_direction(20, s) for s in range(5)]),
+        )
         method = method_of(kind, options)
         data = wn.sweep(problem, {"m": method}, scales, starts, tolerance=0, max_steps=STEPS)
         for i, j in ((0, 2), (3, 0), (4, 1)):
@@ -101,11 +126,15 @@ class TestAgainstThePlainLoop:
             assert float(data.distance[0, i, j]) == pytest.approx(run.distance, rel=1e-10)
 
     def test_stops_by_the_full_loss(self, problem, kind, options):
-        """At the first iterate whose loss, of all samples and without noise, is within the tolerance."""
+        """At the first iterate whose loss, of all samples and without noise, is within the
+        tolerance.
+        """
         path = twin(kind, problem, options, 4_000)
         losses = np.array([problem.value(x) for x, _, _ in path])
         tolerance = max(1e-9, float(np.sort(losses)[len(losses) // 20]) * 1.0000001)
-        result = wn.run(method_of(kind, options), problem, 1.4, W0, tolerance=tolerance, max_steps=4_000)
+        result = wn.run(
+            method_of(kind, options), problem, 1.4, W0, tolerance=tolerance, max_steps=4_000
+        )
         assert result.status == "converged"
         assert result.num_steps == int(np.argmax(losses <= tolerance))
 
@@ -116,21 +145,34 @@ def test_buffers_accumulate_while_a_step_is_zero(problem, kind, options):
     freeze = schedules.two_phase(0.0, 0.01, switch=50)
     method = method_of(kind, options, schedules.two_phase(0.0, ETA, switch=30), freeze)
     result = wn.run(method, problem, 1.4, W0, tolerance=0, max_steps=60)
-    thaw = twin(kind, problem, options, 60, eta=lambda t: ETA if t >= 30 else 0.0, gamma=lambda t: 0.01 if t >= 50 else 0.0)
+    thaw = twin(
+        kind,
+        problem,
+        options,
+        60,
+        eta=lambda t: ETA if t >= 30 else 0.0,
+        gamma=lambda t: 0.01 if t >= 50 else 0.0,
+    )
     close(result.weights, thaw[-1][0])
-    late = twin(kind, problem, options, 30)  # a loop that starts when the step does has other buffers
+    late = twin(
+        kind, problem, options, 30
+    )  # a loop that starts when the step does has other buffers
     assert np.linalg.norm(late[-1][0] - thaw[-1][0]) > 1e-3
 
 
 def norms_of_wn(options, slopes, steps):
-    """‖w‖ along steps of WN in three dimensions whose gradients, orthogonal to w, are given: nothing else decides it."""
+    """‖w‖ along steps of WN in three dimensions whose gradients, orthogonal to w, are given:
+    nothing else decides it.
+    """
     method = wn.WeightNorm(0.1, 0.1, **options)
     state = method.init(np.ones(1), np.array([[1.0, 0.0, 0.0]]))
     norms = [1.0]
     for slope, step in zip(slopes, steps, strict=True):
         unit = state.vector[0] / np.linalg.norm(state.vector)
         gradient = slope - (slope @ unit) * unit
-        state = method.update(state, Evaluation(np.ones(1), gradient[None], np.zeros(1)), np.array([step]), np.ones(1))
+        state = method.update(
+            state, Evaluation(np.ones(1), gradient[None], np.zeros(1)), np.array([step]), np.ones(1)
+        )
         norms.append(float(np.linalg.norm(state.vector)))
     return np.array(norms)
 
@@ -161,13 +203,16 @@ def test_nesterov_with_a_growing_step_can_shrink_the_norm_of_wn():
 def test_zero_norm_policy_of_wn_with_momentum(coordinates):
     """A step that leads to w = 0 exactly is not made: w stays, the buffers and the scale go on.
 
-    In one dimension the gradient of w is zero, so only momentum moves w; with exact numbers it can be led to zero: two
-    dimensions, A = I, w0 = e1, and a buffer that after some steps points back at w exactly.
+    In one dimension the gradient of w is zero, so only momentum moves w; with exact numbers it can
+    be led to zero: two dimensions, A = I, w0 = e1, and a buffer that after some steps points back
+    at w exactly.
     """
     method = wn.WeightNorm(1.0, 0.0, momentum=0.5)
     buffers = {"vector_buffer": np.array([[2.0, 0.0]]), "scale_buffer": np.zeros(1)}
     state = State(np.array([[1.0, 0.0]]), np.ones(1), buffers)
-    problem = wn.LeastSquares(np.eye(2), [1.0, 0.0])  # at x = (1, 0) the gradient is zero: v = β·2 = 1 = w
+    problem = wn.LeastSquares(
+        np.eye(2), [1.0, 0.0]
+    )  # at x = (1, 0) the gradient is zero: v = β·2 = 1 = w
     after = method.update(state, method.evaluate(problem, state), np.ones(1), np.zeros(1))
     assert after.vector.tolist() == [[1.0, 0.0]]
     assert after["vector_buffer"].tolist() == [[1.0, 0.0]]
@@ -186,7 +231,9 @@ def _kernel_step(problem):
     unit = space.enter(np.array([[1.0, 0.0]]))
     start = Start(np.ones(1), unit, state=None)
     method = wn.WeightNorm(1.0, 0.0, momentum=0.5)
-    batch = DiagonalBatch(method, space.problem, replace(start, state=method.init(start.scale, unit)), -np.inf)
+    batch = DiagonalBatch(
+        method, space.problem, replace(start, state=method.init(start.scale, unit)), -np.inf
+    )
     raw = batch.raw()
     begun = RawState(raw.vectors, 2.0 * raw.vectors, raw.fields)
     batch = DiagonalBatch(method, space.problem, replace(start, state=begun), -np.inf)
@@ -266,23 +313,34 @@ def test_batches_on_every_form_of_the_matrix(form, coordinates):
 
 @pytest.mark.parametrize("loss", ["logistic", "poisson", "huber", "squared"])
 def test_batches_of_a_generalized_linear_model(loss):
-    """The mean of the gradients over all batches of one size is the whole gradient, and reduced is full."""
+    """The mean of the gradients over all batches of one size is the whole gradient, and reduced
+    is full.
+    """
     rng = np.random.default_rng(0)
     A, y = rng.standard_normal((6, 9)) / 3, rng.integers(0, 2, 6)
     problem = wn.GeneralizedLinear(A, y, loss=loss)
     x = rng.standard_normal((2, 9))
     from itertools import combinations
 
-    parts = [problem.sample(np.array(rows), None).value_and_gradient(x)[1] for rows in combinations(range(6), 2)]
+    parts = [
+        problem.sample(np.array(rows), None).value_and_gradient(x)[1]
+        for rows in combinations(range(6), 2)
+    ]
     np.testing.assert_allclose(np.mean(parts, axis=0), problem.gradient(x), atol=1e-13)
     method = wn.WeightNorm(0.1, 0.1, batch_size=2, seed=0, momentum=0.3)
-    a, b = (wn.run(method, problem, 1.0, x[0], tolerance=0, max_steps=300, coordinates=c).weights for c in ("reduced", "full"))
+    a, b = (
+        wn.run(method, problem, 1.0, x[0], tolerance=0, max_steps=300, coordinates=c).weights
+        for c in ("reduced", "full")
+    )
     close(a, b)
 
 
 def test_batches_and_momentum_on_matrix_sensing():
     """Against a plain loop on the factor."""
-    problem, start = wn.datasets.make_sensing(5, 1, 12, seed=0), wn.datasets.sensing_start(5, seed=0)
+    problem, start = (
+        wn.datasets.make_sensing(5, 1, 12, seed=0),
+        wn.datasets.sensing_start(5, seed=0),
+    )
     method = wn.RPGD(1e-3, 1e-3, batch_size=4, label_noise=0.1, momentum=0.7, seed=2)
     result = wn.run(method, problem, **start, tolerance=0, max_steps=150)
     draws, A, y = method.sampling.draws(12), problem.sensors, problem.y
@@ -303,8 +361,13 @@ def test_batches_and_momentum_on_matrix_sensing():
 @pytest.mark.parametrize("kind", ["rpgd", "wn"])
 def test_momentum_with_one_scale_per_column(kind):
     """Against a plain loop on the columns, whole and in two parts."""
-    problem, start = wn.datasets.make_sensing(5, 1, 12, seed=0), wn.datasets.sensing_start(5, seed=0)
-    method = {"rpgd": wn.RPGD, "wn": wn.WeightNorm}[kind](1e-3, 2e-3, blocks="columns", momentum=0.5)
+    problem, start = (
+        wn.datasets.make_sensing(5, 1, 12, seed=0),
+        wn.datasets.sensing_start(5, seed=0),
+    )
+    method = {"rpgd": wn.RPGD, "wn": wn.WeightNorm}[kind](
+        1e-3, 2e-3, blocks="columns", momentum=0.5
+    )
     whole = wn.run(method, problem, **start, tolerance=0, max_steps=100)
     part = wn.run(method, problem, **start, tolerance=0, max_steps=40)
     rest = wn.run(method, problem, start=part, tolerance=0, max_steps=60)
@@ -330,7 +393,9 @@ def test_momentum_with_one_scale_per_column(kind):
 def test_a_run_of_another_method_begins_with_empty_buffers():
     problem = wn.datasets.make_regression(6, 20, seed=0)
     first = wn.run(wn.RPGD(ETA, GAMMA, momentum=0.8), problem, 1.4, W0, tolerance=0, max_steps=50)
-    second = wn.run(wn.RPGD(ETA, GAMMA, momentum=0.5), problem, start=first, tolerance=0, max_steps=1)
+    second = wn.run(
+        wn.RPGD(ETA, GAMMA, momentum=0.5), problem, start=first, tolerance=0, max_steps=1
+    )
     plain = wn.run(wn.RPGD(ETA, GAMMA), problem, start=first, tolerance=0, max_steps=1)
     close(second.weights, plain.weights, 1e-14)
 
@@ -353,17 +418,27 @@ def test_reduced_is_full_and_signs_do_not_matter(kind, momentum):
         (lambda: wn.RPGD(0.1, 0.1, momentum=1.0), "momentum must be below 1, got 1"),
         (lambda: wn.RPGD(0.1, 0.1, momentum=-0.1), "momentum must be at least 0"),
         (lambda: wn.GradientDescent(0.1, nesterov=True), "nesterov=True needs a momentum above 0"),
-        (lambda: wn.GradientDescent(0.1, momentum=0.9, nesterov=1), "nesterov must be True or False, got 1"),
+        (
+            lambda: wn.GradientDescent(0.1, momentum=0.9, nesterov=1),
+            "nesterov must be True or False, got 1",
+        ),
         (lambda: wn.WeightNorm(0.1, 0.1, batch_size=0), "batch_size must be at least 1"),
         (lambda: wn.WeightNorm(0.1, 0.1, batch_size=2.5), "batch_size must be"),
         (lambda: wn.WeightNorm(0.1, 0.1, label_noise=-1.0), "label_noise must be at least 0"),
         (lambda: wn.WeightNorm(0.1, 0.1, label_noise=1.0, seed=-1), "seed must be at least 0"),
         (
-            lambda: wn.run(wn.RPGD(0.1, 0.1, batch_size=7), wn.datasets.make_regression(6, 20), 1.0, W0),
+            lambda: wn.run(
+                wn.RPGD(0.1, 0.1, batch_size=7), wn.datasets.make_regression(6, 20), 1.0, W0
+            ),
             "batch_size must be at most the 6 samples of the problem, got 7",
         ),
         (
-            lambda: wn.run(wn.RPGD(0.1, 0.1, label_noise=1.0), wn.GeneralizedLinear(np.eye(3), [0, 1, 1]), 1.0, [1.0, 1, 1]),
+            lambda: wn.run(
+                wn.RPGD(0.1, 0.1, label_noise=1.0),
+                wn.GeneralizedLinear(np.eye(3), [0, 1, 1]),
+                1.0,
+                [1.0, 1, 1],
+            ),
             "label_noise=1.* adds noise to y",
         ),
     ],
@@ -374,13 +449,18 @@ def test_bad_options_are_refused_by_name(call, message):
 
 
 def test_a_search_refuses_what_it_cannot_compile():
-    problem, start = wn.datasets.make_sensing(5, 1, 12, seed=0), wn.datasets.sensing_start(5, seed=0)
+    problem, start = (
+        wn.datasets.make_sensing(5, 1, 12, seed=0),
+        wn.datasets.sensing_start(5, seed=0),
+    )
     with pytest.raises(TypeError, match="neither momentum nor random steps"):
         wn.search_step(problem, lambda c: wn.RPGD(c, c, momentum=0.5), **start)
 
 
 def test_a_random_run_is_not_called_stationary():
-    """At the floor of an unreachable y the gradient of all samples vanishes, and label noise still moves the weights."""
+    """At the floor of an unreachable y the gradient of all samples vanishes, and label noise
+    still moves the weights.
+    """
     rng = np.random.default_rng(0)
     problem = wn.LeastSquares(rng.standard_normal((12, 4)), rng.standard_normal(12))
     method = wn.GradientDescent(0.01, label_noise=0.1, seed=0)
@@ -391,9 +471,13 @@ def test_a_random_run_is_not_called_stationary():
 
 @pytest.mark.parametrize("kind", METHODS)
 @pytest.mark.parametrize("options", RANDOM.values(), ids=RANDOM)
-@pytest.mark.parametrize("schedule", [0.03, schedules.curvature(0.05), schedules.scaled(0.01, 1, 1)])
+@pytest.mark.parametrize(
+    "schedule", [0.03, schedules.curvature(0.05), schedules.scaled(0.01, 1, 1)]
+)
 def test_the_kernel_with_random_steps_is_the_rule(problem, kind, options, schedule):
-    """On the same coordinates, with powers and curvature in the steps, where runs end at different steps."""
+    """On the same coordinates, with powers and curvature in the steps, where runs end at
+    different steps.
+    """
     if kind == "gd" and getattr(schedule, "norm_power", 0):
         schedule = 0.03
     method = method_of(kind, options, schedule, schedules.scaled(0.02, 0.5, 0.5))
@@ -418,13 +502,19 @@ def test_the_kernel_with_random_steps_is_the_rule(problem, kind, options, schedu
 @pytest.mark.parametrize("kind", METHODS)
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_units_of_the_features_do_not_matter(kind, options, factor):
-    """(A, y) -> s·(A, y) multiplies the loss by s²: all steps divided by s², and the noise times s, make the same run."""
+    """(A, y) -> s·(A, y) multiplies the loss by s²: all steps divided by s², and the noise times
+    s, make the same run.
+    """
     problem = wn.datasets.make_regression(6, 20, condition_number=3.0, seed=0)
     scaled = wn.LeastSquares(factor * problem.A, factor * problem.y)
-    rescaled = options | ({"label_noise": factor * options["label_noise"]} if "label_noise" in options else {})
+    rescaled = options | (
+        {"label_noise": factor * options["label_noise"]} if "label_noise" in options else {}
+    )
     steps = {"tolerance": 0, "max_steps": 300}
     a = wn.run(method_of(kind, options), problem, 1.4, W0, **steps)
-    b = wn.run(method_of(kind, rescaled, ETA / factor**2, GAMMA / factor**2), scaled, 1.4, W0, **steps)
+    b = wn.run(
+        method_of(kind, rescaled, ETA / factor**2, GAMMA / factor**2), scaled, 1.4, W0, **steps
+    )
     close(b.weights, a.weights, 1e-11)
 
 

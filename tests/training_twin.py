@@ -1,6 +1,8 @@
-"""A plain d-dimensional loop with momentum, mini-batches and label noise; nothing of weightnorm's rules in it.
+"""A plain d-dimensional loop with momentum, mini-batches and label noise; nothing of weightnorm's
+rules in it.
 
-The random draws are what the library's `sampling` says they are; that they are what they should be is tested by themselves.
+The random draws are what the library's `sampling` says they are; that they are what they should be
+is tested by themselves.
 """
 
 from __future__ import annotations
@@ -8,8 +10,24 @@ from __future__ import annotations
 import numpy as np
 
 
-def train(kind, A, y, g0, w0, eta, gamma, num_steps, *, momentum=0.0, nesterov=False, initial_norm=1.0, draws=None):
-    """`num_steps` steps of "gd", "wn" or "rpgd"; `eta` and `gamma` are functions of t. Returns every iterate's (x, g, w)."""
+def train(
+    kind,
+    A,
+    y,
+    g0,
+    w0,
+    eta,
+    gamma,
+    num_steps,
+    *,
+    momentum=0.0,
+    nesterov=False,
+    initial_norm=1.0,
+    draws=None,
+):
+    """`num_steps` steps of "gd", "wn" or "rpgd"; `eta` and `gamma` are functions of t. Returns
+    every iterate's (x, g, w).
+    """
     m = len(y)
     unit = w0 / np.linalg.norm(w0)
     w, g, x = (initial_norm if kind == "wn" else 1.0) * unit, float(g0), g0 * unit

@@ -1,4 +1,6 @@
-"""The section "Measured" of the README, written from benchmarks/latest.json: `python tools/measured.py` writes it anew."""
+"""The section "Measured" of the README, written from benchmarks/latest.json: `python
+tools/measured.py` writes it anew.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ NAMES = {
 }
 OURS = {
     "weightnorm": "**weightnorm** (A has orthonormal rows: 3 coordinates)",
-    "weightnorm, 20 distinct singular values": "**weightnorm**, 20 distinct singular values (21 coordinates)",
+    "weightnorm, 20 distinct singular values": (
+        "**weightnorm**, 20 distinct singular values (21 coordinates)"
+    ),
 }
 
 
@@ -37,7 +41,9 @@ def sweep_table(sweep: dict[str, Any]) -> list[str]:
     rows = {row["name"]: row["seconds"] for row in sweep["rows"]}
     lines = ["| tool | GD | WN | rPGD | times slower |", "|---|---:|---:|---:|---:|"]
     for name, shown in {**OURS, **NAMES}.items():
-        cells = [nanoseconds(rows[name].get(method), name in OURS) for method in ("gd", "wn", "rpgd")]
+        cells = [
+            nanoseconds(rows[name].get(method), name in OURS) for method in ("gd", "wn", "rpgd")
+        ]
         slower = "" if name in OURS else f"{sweep['times_slower'][name]['all']:,.0f} ×"
         lines.append(f"| {shown} | {' | '.join(cells)} | {slower} |")
     return lines
@@ -62,7 +68,9 @@ def sensing_table(cases: list[dict[str, Any]]) -> list[str]:
         for case in cases:
             slower = case["times_slower"].get(name)
             time = microseconds(case["seconds_per_iteration_and_run"][name])
-            cells.append(f"**{time}**" if name.startswith("weightnorm") else f"{time} ({slower:.1f} ×)")
+            cells.append(
+                f"**{time}**" if name.startswith("weightnorm") else f"{time} ({slower:.1f} ×)"
+            )
         lines.append(f"| {text} | {cells[0]} | {cells[1]} |")
     return lines
 
@@ -70,8 +78,14 @@ def sensing_table(cases: list[dict[str, Any]]) -> list[str]:
 def section(data: dict[str, Any]) -> str:
     """The whole section."""
     machine, (small, large_sweep) = data["machine"], data["sweeps"]
-    short = {name: ".".join(machine[name].split(".")[:2]) for name in ("python", "numpy", "numba", "jax", "torch", "geoopt")}
-    fastest = min(small["times_slower"][name]["all"] for name in ("NumPy, all runs batched", "JAX, jit(vmap(while_loop))"))
+    short = {
+        name: ".".join(machine[name].split(".")[:2])
+        for name in ("python", "numpy", "numba", "jax", "torch", "geoopt")
+    }
+    fastest = min(
+        small["times_slower"][name]["all"]
+        for name in ("NumPy, all runs batched", "JAX, jit(vmap(while_loop))")
+    )
     ahead = small["times_slower"]["JAX in our 3 coordinates"]["all"]
     theory = {name: 1e3 * taken for name, taken in data["theory"].items()}
     sizes = [row["seconds"]["ns"] * 1e9 for row in data["sizes"]["rows"]]
@@ -83,39 +97,55 @@ def section(data: dict[str, Any]) -> str:
     heavy = ", ".join(f"{momentum[name]['heavy ball']:.2f}" for name in ("gd", "wn", "rpgd"))
     nesterov = ", ".join(f"{momentum[name]['Nesterov']:.2f}" for name in ("gd", "wn", "rpgd"))
     lines = [
-        f"`make bench` on {machine['date']}, {machine['cores']} cores of an {machine['processor']} (a shared virtual machine:",
-        f"only ratios within one run count), Python {short['python']}, NumPy {short['numpy']}, numba {short['numba']},",
-        f"JAX {short['jax']}, PyTorch {short['torch']}, geoopt {short['geoopt']}. The paper's Figure 1 sweep: m = 20, d = 50,",
-        "40 scales × 100 starts, step 0.005, until loss ≤ 1e-5; medians of 5 interleaved repeats, nanoseconds per",
+        f"`make bench` on {machine['date']}, {machine['cores']} cores of an {machine['processor']} "
+        "(a shared virtual machine:",
+        f"only ratios within one run count), Python {short['python']}, NumPy {short['numpy']}, "
+        f"numba {short['numba']},",
+        f"JAX {short['jax']}, PyTorch {short['torch']}, geoopt {short['geoopt']}. The paper's "
+        "Figure 1 sweep: m = 20, d = 50,",
+        "40 scales × 100 starts, step 0.005, until loss ≤ 1e-5; medians of 5 interleaved repeats, "
+        "nanoseconds per",
         "iteration and run.",
         "",
         *sweep_table(large_sweep),
         "",
-        "The last column is against the first row. With 20 starts instead of 100 (800 runs) fixed costs weigh more:",
-        f"{fastest:.0f} × faster than the fastest peer on A, and {ahead:.1f} × faster than JAX given our 3 coordinates.",
+        "The last column is against the first row. With 20 starts instead of 100 (800 runs) fixed "
+        "costs weigh more:",
+        f"{fastest:.0f} × faster than the fastest peer on A, and {ahead:.1f} × faster than JAX "
+        "given our 3 coordinates.",
         f"One run of rPGD takes {each} ns an iteration at d = 50, 500, 5,000, 50,000 (m = 20), and",
-        f"{sizes[4] / 1e3:.2f} and {sizes[5] / 1e3:.1f} µs at m = 200 and 2,000. With momentum a run takes {heavy} times as",
+        f"{sizes[4] / 1e3:.2f} and {sizes[5] / 1e3:.1f} µs at m = 200 and 2,000. With momentum a "
+        f"run takes {heavy} times as",
         f"long (GD, WN, rPGD), with Nesterov's {nesterov}. A run with mini-batches takes"
         f" {batches['run_over_loop_d_50']:.2f} of the time of a",
-        f"plain NumPy loop, and 100 of them in a sweep {batches['sweep_over_100_loops_d_50']:.3f} of 100 loops.",
-        f"Figure 4's runs, one per problem, are {many['ratio']:.1f} × faster in one batch than in a sweep per problem.",
+        f"plain NumPy loop, and 100 of them in a sweep {batches['sweep_over_100_loops_d_50']:.3f} "
+        "of 100 loops.",
+        f"Figure 4's runs, one per problem, are {many['ratio']:.1f} × faster in one batch than in "
+        "a sweep per problem.",
         "",
-        f"A large problem, m = {large['m']:,} and d = {large['d']:,}, {large['steps']:,} iterations of the three methods:",
-        f"{large['weightnorm_seconds']:.1f} s from data to answer ({large['of_which_factorisation']:.1f} s of it the"
+        f"A large problem, m = {large['m']:,} and d = {large['d']:,}, {large['steps']:,} "
+        "iterations of the three methods:",
+        f"{large['weightnorm_seconds']:.1f} s from data to answer "
+        f"({large['of_which_factorisation']:.1f} s of it the"
         f" factorisation), against {loop:,.0f} s for a",
         f"NumPy loop (extrapolated from 50 iterations), {large['ratio']:,.0f} ×; peak memory"
         f" {large['peak_memory_over_A']:.1f} × the size of A, A included.",
-        f"A predicted limit takes {theory['flow_limit']:.2f} ms after the factorisation, a 200 × 200 phase diagram",
+        f"A predicted limit takes {theory['flow_limit']:.2f} ms after the factorisation, a 200 × "
+        "200 phase diagram",
         f"{theory['phase_diagram_200_x_200']:.0f} ms.",
         "",
         "Matrix sensing, rPGD, per iteration and run:",
         "",
         *sensing_table(sensing),
         "",
-        f"That is {sensing[0]['flops_per_second'] / 1e9:.0f} and {sensing[1]['flops_per_second'] / 1e9:.0f} GFLOP/s,"
-        f" {sensing[0]['share_of_matmul']:.0%} and {sensing[1]['share_of_matmul']:.0%} of what a large matrix product reaches",
-        f'here. A fit with `method="limit"` takes {fits[0]["ratio"]:.2f} × the time of `scipy.linalg.lstsq` on',
-        f"500 × 20,000 and {fits[1]['ratio']:.2f} × on 20,000 × 200, with {fits[0]['peak_memory_over_X']:.1f} and"
+        f"That is {sensing[0]['flops_per_second'] / 1e9:.0f} and "
+        f"{sensing[1]['flops_per_second'] / 1e9:.0f} GFLOP/s,"
+        f" {sensing[0]['share_of_matmul']:.0%} and {sensing[1]['share_of_matmul']:.0%} of what a "
+        "large matrix product reaches",
+        f'here. A fit with `method="limit"` takes {fits[0]["ratio"]:.2f} × the time of '
+        "`scipy.linalg.lstsq` on",
+        f"500 × 20,000 and {fits[1]['ratio']:.2f} × on 20,000 × 200, with "
+        f"{fits[0]['peak_memory_over_X']:.1f} and"
         f" {fits[1]['peak_memory_over_X']:.1f} × the memory of X, X included.",
         "All numbers are in [benchmarks/latest.json](benchmarks/latest.json).",
     ]

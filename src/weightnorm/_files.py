@@ -106,7 +106,9 @@ def require_writable_folder(folder: Path, *, own: bool = False) -> None:
     """
     try:
         if own and folder.is_symlink():
-            raise UnwritableError(f"{folder} is a symbolic link; remove it or choose another folder")
+            raise UnwritableError(
+                f"{folder} is a symbolic link; remove it or choose another folder"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".try-", suffix=PART):
             pass

@@ -1,12 +1,12 @@
 """The WN flow as an ordinary differential equation.
 
-In reduced coordinates (`problems/reduction.py`) with unit w = (z, p), e the gradient at g z (λ(g z − ξ) for least squares) and
-s = z·e, the WN flow is
+In reduced coordinates (`problems/reduction.py`) with unit w = (z, p), e the gradient at g z (λ(g z
+− ξ) for least squares) and s = z·e, the WN flow is
 
     ġ = −c s,   ż = −g (e − s z),   d(log p)/dt = g s.
 
-log p is integrated as a state of its own although the invariant log p + g²/2c would give it, so that the drift of the
-invariant measures the integration.
+log p is integrated as a state of its own although the invariant log p + g²/2c would give it, so
+that the drift of the invariant measures the integration.
 """
 
 from __future__ import annotations
@@ -25,25 +25,36 @@ Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
 MAX_STEPS = 15_000  # of the integration; stiff flows that converge were seen to need up to 6,400 …
-EVALUATIONS = (50_000, 500)  # … and evaluations, with as many more per coordinate: a Jacobian by differences costs one each
+EVALUATIONS = (
+    50_000,
+    500,
+)  # … and evaluations, with as many more per coordinate: a Jacobian by differences costs one each
 LONGEST_TIME = 1e300  # beyond it times can no longer be added
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
-CALM = 1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
+CALM = (
+    1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
+)
 
 
 Reduced = Diagonal | ReducedModel
 
 
-def _field(problem: Reduced, c: float, in_row_space: bool) -> tuple[Callable[..., Array], Callable[..., Array] | None]:
+def _field(
+    problem: Reduced, c: float, in_row_space: bool
+) -> tuple[Callable[..., Array], Callable[..., Array] | None]:
     """The right-hand side in (g, z, log p) and, for least squares, its Jacobian.
 
-    Everything depends on u = z/‖w‖, so that an error in ‖w‖ = √(z·z + p²) stays what it is; with z itself it would grow like
-    w⊥ does, by e^{(g0² − g²)/c}.
+    Everything depends on u = z/‖w‖, so that an error in ‖w‖ = √(z·z + p²) stays what it is; with z
+    itself it would grow like w⊥ does, by e^{(g0² − g²)/c}.
     """
 
     def parts(state: Array) -> tuple[float, Array, float, float, Array, float]:
-        g, z, p2 = float(state[0]), state[1:-1], 0.0 if in_row_space else float(np.exp(2.0 * state[-1]))
+        g, z, p2 = (
+            float(state[0]),
+            state[1:-1],
+            0.0 if in_row_space else float(np.exp(2.0 * state[-1])),
+        )
         square = float(z @ z) + p2
         u = z / np.sqrt(square)
         e = problem.slope(g * u)
@@ -51,7 +62,9 @@ def _field(problem: Reduced, c: float, in_row_space: bool) -> tuple[Callable[...
 
     def derivative(t: float, state: Array) -> Array:
         g, u, square, _, e, s = parts(state)
-        return np.concatenate([[-c * s], -g * (e - s * u), [0.0 if in_row_space else g * s / np.sqrt(square)]])
+        return np.concatenate(
+            [[-c * s], -g * (e - s * u), [0.0 if in_row_space else g * s / np.sqrt(square)]]
+        )
 
     if problem.curvatures is None:
         return derivative, None
@@ -78,15 +91,25 @@ def _field(problem: Reduced, c: float, in_row_space: bool) -> tuple[Callable[...
     return derivative, jacobian
 
 
-def integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: float) -> tuple[Array, Array, Status, str]:
-    """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit w), status, message."""
-    with np.errstate(over="ignore", invalid="ignore"):  # far out the size of a gradient is inf, which is no rest
+def integrate(
+    problem: Reduced, state: Array, c: float, tolerance: float, end: float
+) -> tuple[Array, Array, Status, str]:
+    """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit
+    w), status, message.
+    """
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # far out the size of a gradient is inf, which is no rest
         return _integrate(problem, state, c, tolerance, end)
 
 
-def _integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: float) -> tuple[Array, Array, Status, str]:
+def _integrate(
+    problem: Reduced, state: Array, c: float, tolerance: float, end: float
+) -> tuple[Array, Array, Status, str]:
     in_row_space = not np.isfinite(state[-1])
-    working = np.where(np.isfinite(state), state, 0.0)  # a start in the row space has p = 0 for ever
+    working = np.where(
+        np.isfinite(state), state, 0.0
+    )  # a start in the row space has p = 0 for ever
 
     def unit(at: Array) -> Array:
         square = at[1:-1] @ at[1:-1] + (0.0 if in_row_space else np.exp(2.0 * at[-1]))
@@ -97,9 +120,15 @@ def _integrate(problem: Reduced, state: Array, c: float, tolerance: float, end: 
 
     times, states = [0.0], [working]
     if loss(working) <= tolerance:
-        status, message = Status.CONVERGED, f"loss {loss(working):.6g} <= tolerance {tolerance:g} at the start"
+        status, message = (
+            Status.CONVERGED,
+            f"loss {loss(working):.6g} <= tolerance {tolerance:g} at the start",
+        )
     elif _at_rest(problem, float(state[0]), unit(working), c, FLAT):
-        status, message = Status.STATIONARY, "the right-hand side is zero: a point where the flow does not move"
+        status, message = (
+            Status.STATIONARY,
+            "the right-hand side is zero: a point where the flow does not move",
+        )
     else:
 
         def calm(at: Array) -> bool:
@@ -169,8 +198,15 @@ def _advance(
                 return Status.MAX_STEPS, f"the time is up; the loss is {loss(here):.6g}"
             if now >= 2.0 * marked_at:
                 size = np.maximum(1.0, np.abs(here))
-                if marked_at > 0 and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all() and calm(here):
-                    return Status.STATIONARY, f"nothing moves any more; the loss is {loss(here):.6g}"
+                if (
+                    marked_at > 0
+                    and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all()
+                    and calm(here)
+                ):
+                    return (
+                        Status.STATIONARY,
+                        f"nothing moves any more; the loss is {loss(here):.6g}",
+                    )
                 mark, marked_at = here, now
     if len(times) > MAX_STEPS or evaluations >= budget:
         what = f"the integration used up its {MAX_STEPS:,} steps or {budget:,} evaluations at"
@@ -193,7 +229,9 @@ def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> t
 
 
 def _at_rest(problem: Reduced, g: float, u: Array, c: float, tolerance: float) -> bool:
-    """Whether the field vanishes against its own terms: at a solution, in S, or (c = 0) at a settled direction."""
+    """Whether the field vanishes against its own terms: at a solution, in S, or (c = 0) at a
+    settled direction.
+    """
     if problem.at_solution(g * u, tolerance):
         return True
     e = problem.slope(g * u)

@@ -1,8 +1,10 @@
-"""What a result keeps so that its run can go on, and so that it can be pickled: configuration and plain arrays.
+"""What a result keeps so that its run can go on, and so that it can be pickled: configuration and
+plain arrays.
 
-In memory a result knows its problem and compares it by identity. A pickle holds a fingerprint for that, so that a result
-goes on, after a round trip, on whatever problem has the same numbers. The data itself comes along only where a number was
-not asked for yet that needs it (see `Deferred`): ‖x⊥‖ and the distance in full coordinates, the distance in matrix sensing.
+In memory a result knows its problem and compares it by identity. A pickle holds a fingerprint for
+that, so that a result goes on, after a round trip, on whatever problem has the same numbers. The
+data itself comes along only where a number was not asked for yet that needs it (see `Deferred`):
+‖x⊥‖ and the distance in full coordinates, the distance in matrix sensing.
 """
 
 from __future__ import annotations
@@ -24,14 +26,16 @@ class Resume:
     Attributes
     ----------
     method, problem
-        What ran; None after a round trip for the problem, and for a method that could not be pickled.
+        What ran; None after a round trip for the problem, and for a method that could not be
+        pickled.
     kind, state, clock, limit, judge
-        The backend that ran, its exact state, the step number the schedules are at, the loss that counts as diverged, and
-        what the judge saw.
+        The backend that ran, its exact state, the step number the schedules are at, the loss that
+        counts as diverged, and what the judge saw.
     reduced : bool
         Whether reduced coordinates were asked for.
     axes : tuple
-        The unit vectors that lead back from reduced coordinates; empty for a run in full coordinates.
+        The unit vectors that lead back from reduced coordinates; empty for a run in full
+        coordinates.
     working : method or None
         A method of the user's own as the run left it, with what it may keep on itself.
     fingerprint : tuple of arrays or None
@@ -54,8 +58,10 @@ class Resume:
         """Whether a run of this method on this problem is the same run going on."""
         if self.method is None:
             raise ValueError(
-                "start was pickled without its method, which could not be pickled (a lambda as a step?), so it cannot be "
-                "told whether this method goes on or begins anew; use a function with a name, or give scale and direction"
+                "start was pickled without its method, which could not be pickled (a lambda as a "
+                "step?), so it cannot be "
+                "told whether this method goes on or begins anew; use a function with a name, or "
+                "give scale and direction"
             )
         return _same_method(self.method, method) and self._same_problem(problem)
 
@@ -81,7 +87,9 @@ class Resume:
 
 @dataclass(frozen=True, eq=False)
 class Deferred:
-    """Numbers found when first asked for: ‖x⊥‖ and the distance, from the problem and the weights."""
+    """Numbers found when first asked for: ‖x⊥‖ and the distance, from the problem and the
+    weights.
+    """
 
     function: Callable[..., tuple[float, float]] | None
     problem: Any
@@ -89,7 +97,11 @@ class Deferred:
 
     def __call__(self) -> tuple[float, float]:
         """The numbers; NaN after a round trip through pickle of an A that cannot be pickled."""
-        return (np.nan, np.nan) if self.function is None else self.function(self.problem, *self.arguments)
+        return (
+            (np.nan, np.nan)
+            if self.function is None
+            else self.function(self.problem, *self.arguments)
+        )
 
     def __deepcopy__(self, memo: Any) -> Deferred:
         """Itself: nothing in it is ever changed."""
@@ -106,7 +118,9 @@ def _same_method(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     ours, theirs = getattr(a, "__dict__", {}), getattr(b, "__dict__", {})
-    return a is b or (ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours))
+    return a is b or (
+        ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours)
+    )
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -119,7 +133,10 @@ def _equal(a: Any, b: Any) -> bool:
 def _agree(a: Any, b: Any) -> bool:
     """Whether two arrays are the same numbers, up to how another machine rounds a product."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return bool(a.shape == b.shape and np.abs(a - b).max(initial=0.0) <= SAME * np.abs(a).max(initial=0.0))
+        return bool(
+            a.shape == b.shape
+            and np.abs(a - b).max(initial=0.0) <= SAME * np.abs(a).max(initial=0.0)
+        )
 
 
 def _can_be_pickled(thing: Any) -> bool:

@@ -1,4 +1,6 @@
-"""Checks of user input, one function a kind; every message names the parameter, what came and the fix."""
+"""Checks of user input, one function a kind; every message names the parameter, what came and
+the fix.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def squarable(name: str, value: object) -> float:
     """A number whose square neither overflows nor is about to."""
     number = real(name, value)
     if abs(number) > 1e140:
-        raise ValueError(f"{name} must be at most 1e140 in size, got {number:g}: its square would overflow")
+        raise ValueError(
+            f"{name} must be at most 1e140 in size, got {number:g}: its square would overflow"
+        )
     return number
 
 
@@ -112,7 +116,9 @@ def choice(name: str, value: object, options: Sequence[str]) -> str:
 
 
 def array(name: str, value: object, *, ndim: int) -> NDArray[np.float64]:
-    """A finite float64 array of `ndim` axes; narrower types are promoted, lossy conversions refused."""
+    """A finite float64 array of `ndim` axes; narrower types are promoted, lossy conversions
+    refused.
+    """
     result = _as_array(name, value)
     if result.ndim != ndim:
         shapes = {1: "a vector (n,)", 2: "a matrix (m, d)", 3: "an array (m, d, d)"}
@@ -138,11 +144,17 @@ def vector(name: str, value: object, size: int) -> Vector:
     return result
 
 
-def numbers(name: str, value: object, *, minus_infinity: bool = False, finite: bool = True) -> NDArray[np.float64]:
-    """A finite number, or an array of them of any shape; −inf, the logarithm of zero, only where asked for."""
+def numbers(
+    name: str, value: object, *, minus_infinity: bool = False, finite: bool = True
+) -> NDArray[np.float64]:
+    """A finite number, or an array of them of any shape; −inf, the logarithm of zero, only where
+    asked for.
+    """
     result = _as_array(name, value).astype(np.float64, copy=False)
     if finite:
-        require_finite(name, np.where(np.isneginf(result), 0.0, result) if minus_infinity else result)
+        require_finite(
+            name, np.where(np.isneginf(result), 0.0, result) if minus_infinity else result
+        )
     return result
 
 
@@ -153,7 +165,9 @@ def broadcast(**values: object) -> list[NDArray[np.float64]]:
         return list(np.broadcast_arrays(*arrays.values()))
     except ValueError:
         shapes = ", ".join(str(each.shape) for each in arrays.values())
-        raise ValueError(f"{', '.join(arrays)} must have shapes that broadcast, got {shapes}") from None
+        raise ValueError(
+            f"{', '.join(arrays)} must have shapes that broadcast, got {shapes}"
+        ) from None
 
 
 def number_or_vector(name: str, value: object) -> Vector:
@@ -181,7 +195,10 @@ def _as_array(name: str, value: object) -> NDArray[Any]:
 def require_real_dtype(name: str, dtype: np.dtype[Any]) -> None:
     """Refuse what float64 cannot hold: complex, long double, text, objects."""
     if dtype.kind not in "biuf" or not np.can_cast(dtype, np.float64, "safe"):
-        raise TypeError(f"{name} has dtype {dtype}, which float64 cannot hold without loss; convert it yourself first")
+        raise TypeError(
+            f"{name} has dtype {dtype}, which float64 cannot hold without loss; convert it "
+            "yourself first"
+        )
 
 
 def require_finite(name: str, values: NDArray[np.float64]) -> None:
@@ -195,7 +212,10 @@ def require_finite(name: str, values: NDArray[np.float64]) -> None:
     bad = ~np.isfinite(values)
     if count := int(np.count_nonzero(bad)):
         where = tuple(int(axis[0]) for axis in np.nonzero(bad))
-        raise ValueError(f"{name} has {count} entries that are NaN or infinite, the first at {where}; remove them")
+        raise ValueError(
+            f"{name} has {count} entries that are NaN or infinite, the first at {where}; remove "
+            "them"
+        )
 
 
 def direction(name: str, value: object, num_features: int) -> Vector:
@@ -213,10 +233,17 @@ def directions(value: object, num_features: int) -> Matrix:
 
 def _unit_rows(names: list[str], rows: Matrix, num_features: int) -> Matrix:
     if rows.shape[1] != num_features:
-        raise ValueError(f"{names[0]} must have {num_features} entries, one per feature, got {rows.shape[1]}")
+        raise ValueError(
+            f"{names[0]} must have {num_features} entries, one per feature, got {rows.shape[1]}"
+        )
     largest = np.abs(rows).max(axis=1)
     if not largest.all():
         name = names[int(np.argmin(largest))]
-        raise ValueError(f"{name} is zero: a direction needs a nonzero vector, for instance wn.datasets.random_direction")
-    rows = rows / largest[:, None]  # first, so that neither tiny nor huge entries lose their squares
+        raise ValueError(
+            f"{name} is zero: a direction needs a nonzero vector, for instance "
+            "wn.datasets.random_direction"
+        )
+    rows = (
+        rows / largest[:, None]
+    )  # first, so that neither tiny nor huge entries lose their squares
     return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])

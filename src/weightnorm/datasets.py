@@ -22,9 +22,9 @@ def make_regression(
 ) -> LeastSquares:
     """A least-squares problem with a known spectrum, as in the paper's experiments.
 
-    A = U Σ Vᵀ with random orthonormal U, V and singular values from 1 down to 1/condition_number, geometrically
-    spaced; y = A x* with x* uniform on the sphere of radius `scale` in the row space, so that x* is the minimum-norm
-    solution and ‖x*‖ = scale.
+    A = U Σ Vᵀ with random orthonormal U, V and singular values from 1 down to 1/condition_number,
+    geometrically spaced; y = A x* with x* uniform on the sphere of radius `scale` in the row space,
+    so that x* is the minimum-norm solution and ‖x*‖ = scale.
 
     Parameters
     ----------
@@ -82,8 +82,11 @@ def random_direction(num_features: int, seed: int) -> Vector:
     return w / np.linalg.norm(w)
 
 
-def make_sensing(size: int = 30, rank: int = 4, num_measurements: int = 60, seed: int = 0) -> MatrixSensing:
-    """A matrix sensing problem as in the paper: X* = Û Ûᵀ and sensors with independent normal entries.
+def make_sensing(
+    size: int = 30, rank: int = 4, num_measurements: int = 60, seed: int = 0
+) -> MatrixSensing:
+    """A matrix sensing problem as in the paper: X* = Û Ûᵀ and sensors with independent normal
+    entries.
 
     Parameters
     ----------
@@ -117,13 +120,16 @@ def make_sensing(size: int = 30, rank: int = 4, num_measurements: int = 60, seed
     return MatrixSensing(sensors, np.tensordot(sensors, truth, axes=2), ground_truth=truth)
 
 
-def sensing_start(size: int = 30, alpha: float = 1.0, seed: int = 0, *, per_column: bool = False) -> dict[str, Any]:
+def sensing_start(
+    size: int = 30, alpha: float = 1.0, seed: int = 0, *, per_column: bool = False
+) -> dict[str, Any]:
     """The paper's start for matrix sensing, as keyword arguments for `run`.
 
-    The direction Z0 has independent normal entries and unit columns; the scale is α². With one scale `run` divides Z0 by
-    ‖Z0‖_F, so gradient descent starts at ‖U0‖_F = α (the paper calls α the square root of ‖U Uᵀ‖_F, which differs). With a
-    scale a column the paper's D0 = α² I makes the trace of X0 size times as large; `per_column=True` gives D0 = (α²/size) I,
-    the same X0 as the others.
+    The direction Z0 has independent normal entries and unit columns; the scale is α². With one
+    scale `run` divides Z0 by ‖Z0‖_F, so gradient descent starts at ‖U0‖_F = α (the paper calls α
+    the square root of ‖U Uᵀ‖_F, which differs). With a scale a column the paper's D0 = α² I makes
+    the trace of X0 size times as large; `per_column=True` gives D0 = (α²/size) I, the same X0 as
+    the others.
 
     Examples
     --------
@@ -145,5 +151,7 @@ def _require_memory(name: str, count: int) -> None:
 
 
 def _generator(purpose: str, seed: int) -> np.random.Generator:
-    """A stream of its own for each purpose: a start never shares random numbers with the problem of the same seed."""
+    """A stream of its own for each purpose: a start never shares random numbers with the problem
+    of the same seed.
+    """
     return np.random.default_rng([*purpose.encode(), _validate.integer("seed", seed)])

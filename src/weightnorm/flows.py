@@ -29,14 +29,14 @@ class Trajectory:
     perp_norm : (n,) array
         ‖x⊥‖.
     invariant : (n,) array
-        log ‖w⊥‖ + g²/2c, which the WN flow keeps; log ‖w⊥‖ where c = 0 and −inf for a start in the row space. NaN for
-        the gradient flow, which has none.
+        log ‖w⊥‖ + g²/2c, which the WN flow keeps; log ‖w⊥‖ where c = 0 and −inf for a start in the
+        row space. NaN for the gradient flow, which has none.
     status : Status
         `max_steps` if the time was up.
     message : str
     drift : float
-        The largest departure of the invariant from its start, relative to the larger of 1 and its terms log ‖w⊥‖ and g²/2c.
-        NaN where g²/2c overflows.
+        The largest departure of the invariant from its start, relative to the larger of 1 and its
+        terms log ‖w⊥‖ and g²/2c. NaN where g²/2c overflows.
     """
 
     time: Vector
@@ -62,8 +62,10 @@ class Trajectory:
 
     def __repr__(self) -> str:
         return (
-            f"Trajectory({self.status.value} at time {self.time[-1]:.6g}: loss={self.loss[-1]:.6g}, "
-            f"scale={self.scale[-1]:.6g}, perp_norm={self.perp_norm[-1]:.6g}, drift={self.drift:.2g})"
+            f"Trajectory({self.status.value} at time {self.time[-1]:.6g}: "
+            f"loss={self.loss[-1]:.6g}, "
+            f"scale={self.scale[-1]:.6g}, perp_norm={self.perp_norm[-1]:.6g}, "
+            f"drift={self.drift:.2g})"
         )
 
 
@@ -77,7 +79,8 @@ def flow(
     *,
     restart_ratio: float | None = None,
 ) -> Trajectory:
-    """Integrate the WN flow, the common limit of weight normalization and rPGD as their steps shrink.
+    """Integrate the WN flow, the common limit of weight normalization and rPGD as their steps
+    shrink.
 
     Parameters
     ----------
@@ -89,9 +92,11 @@ def flow(
     tolerance : float
         Stop where the loss is at most this.
     max_time : float, optional
-        Stop there at the latest (counted anew after a restart); without it, at the loss or at a standstill.
+        Stop there at the latest (counted anew after a restart); without it, at the loss or at a
+        standstill.
     restart_ratio : float, optional
-        Theorem 2.5, part II, in one call: run with `ratio` until nothing moves, then go on with this one.
+        Theorem 2.5, part II, in one call: run with `ratio` until nothing moves, then go on with
+        this one.
 
     Examples
     --------
@@ -130,7 +135,8 @@ def flow(
 
 
 def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: Any) -> Trajectory:
-    """The gradient flow ẋ = −Aᵀ(Ax − y) at the given times, in closed form: ξ + e^{−λt}(x0 − ξ), and x0⊥ for ever.
+    """The gradient flow ẋ = −Aᵀ(Ax − y) at the given times, in closed form: ξ + e^{−λt}(x0 − ξ),
+    and x0⊥ for ever.
 
     Examples
     --------
@@ -157,21 +163,31 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     missing = np.full(t.size, np.nan)
     norm, perp = np.linalg.norm(x, axis=1), np.abs(x[:, -1])
     loss = reduced.value_and_gradient(x)[0]
-    return Trajectory(t, norm, perp, loss, missing, Status.MAX_STEPS, "closed form", np.nan, x, frame)
+    return Trajectory(
+        t, norm, perp, loss, missing, Status.MAX_STEPS, "closed form", np.nan, x, frame
+    )
 
 
 def _trajectory(
-    problem: Diagonal | ReducedModel, frame: Frame, pieces: list[tuple[Array, Array, float]], status: Status, message: str
+    problem: Diagonal | ReducedModel,
+    frame: Frame,
+    pieces: list[tuple[Array, Array, float]],
+    status: Status,
+    message: str,
 ) -> Trajectory:
     invariants = []
     drift = 0.0
     for _, states, c in pieces:
         with np.errstate(over="ignore", invalid="ignore"):  # infinite where c is tiny
             values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
-        values = np.where(np.isneginf(states[:, -1]), -np.inf, values)  # in the row space, whatever g
+        values = np.where(
+            np.isneginf(states[:, -1]), -np.inf, values
+        )  # in the row space, whatever g
         invariants.append(values)
         if c > 0 and np.isfinite(values).all():
-            terms = max(1.0, float(np.abs(states[:, -1]).max()), float((states[:, 0] ** 2).max() / (2 * c)))
+            terms = max(
+                1.0, float(np.abs(states[:, -1]).max()), float((states[:, 0] ** 2).max() / (2 * c))
+            )
             drift = max(drift, float(np.abs(values - values[0]).max()) / terms)
         elif np.isposinf(values).any():
             drift = np.nan  # nothing to measure it by

@@ -1,4 +1,6 @@
-"""plan(): a start scale and a two-phase method with a guaranteed number of steps, from the theory's bounds."""
+"""plan(): a start scale and a two-phase method with a guaranteed number of steps, from the
+theory's bounds.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class Plan(Statement):
     scale : float
         The start scale g0.
     stages : tuple of (method, number of steps)
-        One stage for orthogonal A (rPGD, two-phase); for general A rPGD at a fixed scale, then gradient descent.
+        One stage for orthogonal A (rPGD, two-phase); for general A rPGD at a fixed scale, then
+        gradient descent.
     num_steps : int
         Steps of all stages.
     accuracy : float
@@ -56,7 +59,9 @@ class Plan(Statement):
         result: Result | None = None
         for method, steps in self.stages:
             if result is None:
-                result = run(method, self.problem, self.scale, direction, tolerance=0, max_steps=steps)
+                result = run(
+                    method, self.problem, self.scale, direction, tolerance=0, max_steps=steps
+                )
             else:
                 result = run(method, self.problem, start=result, tolerance=0, max_steps=steps)
         assert result is not None
@@ -64,7 +69,8 @@ class Plan(Statement):
 
 
 def plan(problem: LeastSquares, accuracy: float) -> Plan:
-    """A start scale and a method that reach ‖x − x*‖ ≤ accuracy·‖x*‖ in a guaranteed number of steps.
+    """A start scale and a method that reach ‖x − x*‖ ≤ accuracy·‖x*‖ in a guaranteed number of
+    steps.
 
     Parameters
     ----------
@@ -87,7 +93,9 @@ def plan(problem: LeastSquares, accuracy: float) -> Plan:
     lam = problem.factorisation.singular_values**2
     gstar = float(np.linalg.norm(problem.target))
     if gstar == 0.0:
-        raise ValueError("y is zero, or wholly out of A's reach: x* = 0 is where you already are at scale 0")
+        raise ValueError(
+            "y is zero, or wholly out of A's reach: x* = 0 is where you already are at scale 0"
+        )
     if not np.isfinite(gstar):
         raise ValueError("problem has a y so large against A that ‖x*‖ overflows; rescale them")
     largest, smallest = float(lam.max()), float(lam.min())
@@ -96,7 +104,9 @@ def plan(problem: LeastSquares, accuracy: float) -> Plan:
     return _plan_general(problem, gstar, smallest, largest, target)
 
 
-def _plan_orthogonal(problem: LeastSquares, gstar: float, curvature: float, accuracy: float) -> Plan:
+def _plan_orthogonal(
+    problem: LeastSquares, gstar: float, curvature: float, accuracy: float
+) -> Plan:
     """Case (b) with γ = 1: ‖x − x*‖² ≤ ‖r‖² + g²‖w⊥‖² ≤ (6.25ε⁴ + ε²/(1 − ε²)) g*²."""
     low, high = 0.0, 0.499
     for _ in range(200):
@@ -108,11 +118,17 @@ def _plan_orthogonal(problem: LeastSquares, gstar: float, curvature: float, accu
     method = RPGD(schedules.curvature(), thaw)
     stages: tuple[tuple[Method, int], ...] = ((method, phases.total),)
     equal = assume("AAᵀ is a multiple of I", True)
-    return Plan(0.1 * gstar, stages, accuracy, problem, assumptions=(equal,), paper="Theorem 3.2 (b)")
+    return Plan(
+        0.1 * gstar, stages, accuracy, problem, assumptions=(equal,), paper="Theorem 3.2 (b)"
+    )
 
 
-def _plan_general(problem: LeastSquares, gstar: float, smallest: float, largest: float, accuracy: float) -> Plan:
-    """rPGD at a fixed scale until g0‖w⊥‖ ≤ accuracy·g*/√2, then gradient descent, which keeps that and halves the rest."""
+def _plan_general(
+    problem: LeastSquares, gstar: float, smallest: float, largest: float, accuracy: float
+) -> Plan:
+    """rPGD at a fixed scale until g0‖w⊥‖ ≤ accuracy·g*/√2, then gradient descent, which keeps
+    that and halves the rest.
+    """
     share = min(accuracy, 1.0) * gstar / np.sqrt(2.0)
     g0 = general_matrix(gstar, smallest, largest, DELTA).value
     first = general_matrix_steps(1.0, min(1.0, share / g0), DELTA)
@@ -122,4 +138,11 @@ def _plan_general(problem: LeastSquares, gstar: float, smallest: float, largest:
         (GradientDescent(schedules.curvature()), second),
     )
     reach = assume("λmin > 0", smallest > 0)
-    return Plan(g0, stages, accuracy, problem, assumptions=(reach,), paper="Proposition 3.3, and gradient descent after it")
+    return Plan(
+        g0,
+        stages,
+        accuracy,
+        problem,
+        assumptions=(reach,),
+        paper="Proposition 3.3, and gradient descent after it",
+    )

@@ -37,7 +37,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Every k-th iterate of a run, one entry a record; gradient descent has scale ‖x‖ and direction_norm 1.
+    """Every k-th iterate of a run, one entry a record; gradient descent has scale ‖x‖ and
+    direction_norm 1.
 
     Attributes
     ----------
@@ -53,7 +54,8 @@ class History:
     direction_perp_norm : array
         ‖w⊥‖/‖w‖, which is defined at scale 0 too.
     every : int
-        The spacing: what `record` asked for, doubled as often as it took to stay within two million records.
+        The spacing: what `record` asked for, doubled as often as it took to stay within two million
+        records.
     """
 
     step: NDArray[np.int64]
@@ -73,17 +75,20 @@ class History:
 class Result:
     """Where a run ended.
 
-    A result can be copied and pickled, and a run goes on from the copy as it would from the original, on the same problem
-    or one with the same numbers. The pickle holds the problem only where `perp_norm` or `distance` still need it.
+    A result can be copied and pickled, and a run goes on from the copy as it would from the
+    original, on the same problem or one with the same numbers. The pickle holds the problem only
+    where `perp_norm` or `distance` still need it.
 
     Attributes
     ----------
     weights : (d,) array, for matrix sensing (d, d)
         x, the final weights; X for matrix sensing.
     scale : float
-        g, which may be negative; ‖x‖ for gradient descent. For matrix sensing ‖U‖_F² there, and D with `blocks="columns"`.
+        g, which may be negative; ‖x‖ for gradient descent. For matrix sensing ‖U‖_F² there, and D
+        with `blocks="columns"`.
     direction : (d,) array, for matrix sensing (d, r)
-        The unit vector with weights = scale·direction; the factor with X = scale·W Wᵀ or X = W D Wᵀ.
+        The unit vector with weights = scale·direction; the factor with X = scale·W Wᵀ or X = W D
+        Wᵀ.
     norm : float
         ‖x‖; for matrix sensing the nuclear norm of X.
     loss : float
@@ -96,13 +101,14 @@ class Result:
     perp_norm : float
         ‖x⊥‖; for matrix sensing the Frobenius norm of the part of X orthogonal to all sensors.
     distance : float
-        ‖x − x*‖, to the minimum-norm solution; for matrix sensing to the certified solution of smallest nuclear norm, over
-        symmetric matrices with `blocks="columns"` and positive semidefinite ones otherwise, found when first asked for.
+        ‖x − x*‖, to the minimum-norm solution; for matrix sensing to the certified solution of
+        smallest nuclear norm, over symmetric matrices with `blocks="columns"` and positive
+        semidefinite ones otherwise, found when first asked for.
     direction_norm : float
         ‖w‖: 1 but for WN; one per column with `blocks="columns"`.
     total_steps : int
-        Updates made by this method since its schedules began: num_steps and, where the run went on from a result of
-        the same method, those before.
+        Updates made by this method since its schedules began: num_steps and, where the run went on
+        from a result of the same method, those before.
     """
 
     weights: Vector
@@ -144,7 +150,11 @@ class Result:
 
     def __repr__(self) -> str:
         text = f"loss={self.loss:.6g}, norm={self.norm:.6g}, "
-        text += f"scale={self.scale:.6g}" if np.ndim(self.scale) == 0 else f"{np.size(self.scale)} scales"
+        text += (
+            f"scale={self.scale:.6g}"
+            if np.ndim(self.scale) == 0
+            else f"{np.size(self.scale)} scales"
+        )
         for name, value in (("perp_norm", self._perp_norm), ("distance", self._distance)):
             if value is not None and not np.isnan(value):
                 text += f", {name}={value:.6g}"
@@ -152,7 +162,9 @@ class Result:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run. `.result` is the run so far; go on with run(method, problem, start=error.result)."""
+    """Ctrl-C during a run. `.result` is the run so far; go on with run(method, problem,
+    start=error.result).
+    """
 
     def __init__(self, result: Result) -> None:
         super().__init__(result.message)

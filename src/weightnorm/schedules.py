@@ -1,7 +1,9 @@
-"""Step sizes as functions of the step number t = 0, 1, 2, …, and what they become for a method on a problem.
+"""Step sizes as functions of the step number t = 0, 1, 2, …, and what they become for a method on a
+problem.
 
-A step is value(t)·|g|^a·‖w‖^b: a value that may change with t, times powers of the current scale and of the current
-norm of w. Wherever a method takes a step, a plain number or any callable t -> number will do as well.
+A step is value(t)·|g|^a·‖w‖^b: a value that may change with t, times powers of the current scale
+and of the current norm of w. Wherever a method takes a step, a plain number or any callable t ->
+number will do as well.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ __all__ = ["Schedule", "as_schedule", "constant", "curvature", "piecewise", "sca
 
 @dataclass(frozen=True)
 class Schedule:
-    """A step size value(t)·|g|^scale_power·‖w‖^norm_power; build one with the functions of this module.
+    """A step size value(t)·|g|^scale_power·‖w‖^norm_power; build one with the functions of this
+    module.
 
     Attributes
     ----------
@@ -66,8 +69,11 @@ class Schedule:
             return np.full(steps.shape, self.phases[0])
         if self.function is None:
             return np.asarray(self.phases)[np.searchsorted(self.switches, steps, side="right")]
-        # One call a step: a function with a branch in it would answer wrongly, or not at all, for a whole array.
-        return np.array([self._checked(int(step)) for step in steps.ravel()], dtype=np.float64).reshape(steps.shape)
+        # One call a step: a function with a branch in it would answer wrongly, or not at all, for a
+        # whole array.
+        return np.array(
+            [self._checked(int(step)) for step in steps.ravel()], dtype=np.float64
+        ).reshape(steps.shape)
 
     def _checked(self, t: int) -> float:
         assert self.function is not None
@@ -76,7 +82,9 @@ class Schedule:
 
     @property
     def settled_from(self) -> int | None:
-        """The step number from which the value no longer changes; None for a callable, which never tells."""
+        """The step number from which the value no longer changes; None for a callable, which
+        never tells.
+        """
         if self.function is not None:
             return None
         return self.switches[-1] if self.switches else 0
@@ -116,7 +124,8 @@ def constant(value: float) -> Schedule:
 
 
 def two_phase(before: float, after: float, switch: int) -> Schedule:
-    """`before` while t < switch, `after` from t = switch on: a frozen scale is two_phase(0, step, switch).
+    """`before` while t < switch, `after` from t = switch on: a frozen scale is two_phase(0, step,
+    switch).
 
     >>> from weightnorm import schedules
     >>> freeze = schedules.two_phase(0.0, 0.1, switch=5000)
@@ -124,7 +133,10 @@ def two_phase(before: float, after: float, switch: int) -> Schedule:
     (0.0, 0.1)
     """
     return Schedule(
-        phases=(_validate.real("before", before, minimum=0.0), _validate.real("after", after, minimum=0.0)),
+        phases=(
+            _validate.real("before", before, minimum=0.0),
+            _validate.real("after", after, minimum=0.0),
+        ),
         switches=(_switch("switch", switch),),
     )
 
@@ -151,7 +163,10 @@ def scaled(value: Step, scale_power: float = 0.0, norm_power: float = 0.0) -> Sc
     """
     base = as_schedule("value", value)
     if base.per_curvature:
-        raise ValueError("value is a curvature schedule, whose powers are the method's own; scale its factor instead")
+        raise ValueError(
+            "value is a curvature schedule, whose powers are the method's own; scale its factor "
+            "instead"
+        )
     return replace(
         base,
         scale_power=base.scale_power + _validate.real("scale_power", scale_power),
@@ -160,11 +175,12 @@ def scaled(value: Step, scale_power: float = 0.0, norm_power: float = 0.0) -> Sc
 
 
 def curvature(factor: Step = 1.0) -> Schedule:
-    """The inverse of the largest curvature a direction step meets: one that stays stable at any scale.
+    """The inverse of the largest curvature a direction step meets: one that stays stable at any
+    scale.
 
-    factor/(g² λmax) for rPGD, factor·‖w‖²/(g² λmax) for WN, factor/λmax for gradient descent, with λmax the largest
-    eigenvalue of AᵀA. The paper prints ‖w‖ for WN; the gradient and the curvature both lose a factor ‖w‖², so ‖w‖² it
-    is. Undefined at g = 0.
+    factor/(g² λmax) for rPGD, factor·‖w‖²/(g² λmax) for WN, factor/λmax for gradient descent, with
+    λmax the largest eigenvalue of AᵀA. The paper prints ‖w‖ for WN; the gradient and the curvature
+    both lose a factor ‖w‖², so ‖w‖² it is. Undefined at g = 0.
 
     >>> from weightnorm import schedules
     >>> schedules.curvature(0.5).per_curvature
@@ -215,7 +231,9 @@ class StepSize:
 
 
 def bind_steps(method: Any, problem: Any) -> tuple[StepSize, StepSize]:
-    """The method's schedules with the problem's curvature put in; refuses, naming both, what the problem lacks."""
+    """The method's schedules with the problem's curvature put in; refuses, naming both, what the
+    problem lacks.
+    """
     vector, scale = method.schedules
     return _bind(method, vector, problem), _bind(method, scale, problem)
 
@@ -226,14 +244,20 @@ def _bind(method: Any, schedule: Schedule, problem: Any) -> StepSize:
     require_curvature(method, problem)
     largest = np.asarray(problem.curvature)
     if not largest.all():
-        raise ValueError(f"{method.name} has a curvature step 1/λmax, but A is zero, so λmax = 0; use a constant step")
+        raise ValueError(
+            f"{method.name} has a curvature step 1/λmax, but A is zero, so λmax = 0; use a "
+            "constant step"
+        )
     return StepSize(schedule, 1.0 / largest, *method.curvature_powers)
 
 
 def require_curvature(method: Any, problem: Any) -> None:
     """Refuse, naming both, a curvature step on a problem without a largest curvature."""
-    if any(schedule.per_curvature for schedule in method.schedules) and not getattr(problem, "has_curvature", False):
+    if any(schedule.per_curvature for schedule in method.schedules) and not getattr(
+        problem, "has_curvature", False
+    ):
         raise ValueError(
-            f"{method.name} has a curvature step, which needs the largest curvature λmax, and {type(problem).__name__} "
+            f"{method.name} has a curvature step, which needs the largest curvature λmax, and "
+            f"{type(problem).__name__} "
             "has none; use a constant step or schedules.scaled"
         )

@@ -1,4 +1,6 @@
-"""The paper's search for a step size on matrix sensing, and what it hides: the answer as the step is refined."""
+"""The paper's search for a step size on matrix sensing, and what it hides: the answer as the
+step is refined.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ Rule = Callable[[float], Method]
 
 HIGH_LOSS = 1e-3  # above this …
 IMPROVEMENT = 0.98  # … a best loss that has not shrunk to this share of itself …
-PATIENCE = 2_000  # … in so many steps, by a loss that goes up and down, means that the step is too large
+PATIENCE = (
+    2_000  # … in so many steps, by a loss that goes up and down, means that the step is too large
+)
 SLICE = 500
 MAX_BUDGET = 10**9  # steps of the last refinement, at most: an hour and more
 
@@ -51,16 +55,18 @@ class StepSearch:
     found : bool
         Whether any candidate converged within max_steps.
     step, norm : float
-        The first step size that converged, and the nuclear norm there: what the paper reports. NaN if none did.
+        The first step size that converged, and the nuclear norm there: what the paper reports. NaN
+        if none did.
     candidates : tuple of Candidate
-        Those tried, the largest step first; a candidate dropped because it could not converge counts as diverged, one
-        dropped because it was not needed as max_steps.
+        Those tried, the largest step first; a candidate dropped because it could not converge
+        counts as diverged, one dropped because it was not needed as max_steps.
     refined : tuple of Candidate
         The first that converged and those after it, each with half the step of the one before.
     limit : float
         The norm at the smallest refined step.
     change : float
-        By how much the last halving changed it: how far `limit` may still be from the answer of infinitely small steps.
+        By how much the last halving changed it: how far `limit` may still be from the answer of
+        infinitely small steps.
     """
 
     candidates: tuple[Candidate, ...]
@@ -89,12 +95,19 @@ class StepSearch:
     @property
     def change(self) -> float:
         """|limit − the norm at twice its step|; NaN with a single step."""
-        return abs(self.refined[-1].norm - self.refined[-2].norm) if len(self.refined) > 1 else math.nan
+        return (
+            abs(self.refined[-1].norm - self.refined[-2].norm)
+            if len(self.refined) > 1
+            else math.nan
+        )
 
     def __repr__(self) -> str:
         if not self.found:
             return f"StepSearch(none of {len(self.candidates)} steps converged)"
-        return f"StepSearch(first step={self.step:g}: norm={self.norm:.6g}; refined: {self.limit:.6g} ± {self.change:.2g})"
+        return (
+            f"StepSearch(first step={self.step:g}: norm={self.norm:.6g}; refined: {self.limit:.6g} "
+            f"± {self.change:.2g})"
+        )
 
 
 def search_step(
@@ -110,12 +123,13 @@ def search_step(
     max_steps: int = 40_000,
     threads: int | None = None,
 ) -> StepSearch:
-    """Halve the step from `largest` until a run converges, as the paper does, and then go on halving.
+    """Halve the step from `largest` until a run converges, as the paper does, and then go on
+    halving.
 
-    The first step that converges sits at the edge of stability, and where it ends depends on it; the refined answers show
-    what small steps give. All candidates advance together and share their matrix products; one that cannot
-    converge is dropped as soon as it shows: it diverges, or its loss stays above 1e-3 going up and down while its best
-    shrinks by less than 2 % in 2,000 steps.
+    The first step that converges sits at the edge of stability, and where it ends depends on it;
+    the refined answers show what small steps give. All candidates advance together and share their
+    matrix products; one that cannot converge is dropped as soon as it shows: it diverges, or its
+    loss stays above 1e-3 going up and down while its best shrinks by less than 2 % in 2,000 steps.
 
     Parameters
     ----------
@@ -144,7 +158,9 @@ def search_step(
     True
     """
     task = (rule, scale, direction)
-    return search_steps(problem, [task], largest, num_candidates, refinements, tolerance, max_steps, threads)[0]
+    return search_steps(
+        problem, [task], largest, num_candidates, refinements, tolerance, max_steps, threads
+    )[0]
 
 
 @quietly
@@ -161,12 +177,18 @@ def search_steps(
 ) -> list[StepSearch]:
     """`search_step` for many (rule, scale, direction) on one problem, all together."""
     if getattr(problem, "backend", None) != "sensing":
-        raise TypeError(f"problem must be a MatrixSensing, got {type(problem).__name__}; search_step is for matrix sensing")
+        raise TypeError(
+            f"problem must be a MatrixSensing, got {type(problem).__name__}; search_step is for "
+            "matrix sensing"
+        )
     first = _validate.real("largest", largest, minimum=0.0, strict=True)
     count = _validate.integer("num_candidates", num_candidates, minimum=1)
     refinements = _validate.integer("refinements", refinements)
     if count + refinements > 100:
-        raise ValueError(f"num_candidates and refinements must be at most 100 together, got {count} and {refinements}")
+        raise ValueError(
+            f"num_candidates and refinements must be at most 100 together, got {count} and "
+            f"{refinements}"
+        )
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0, strict=True)
     max_steps = _validate.integer("max_steps", max_steps, minimum=1, maximum=MAX_BUDGET)
     if max_steps * 2**refinements > MAX_BUDGET:
@@ -175,7 +197,9 @@ def search_steps(
             f"refinements must be at most {most} with max_steps = {max_steps}, got {refinements}: "
             f"each halving may take twice the steps, and {MAX_BUDGET:,} is the most there may be"
         )
-    workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
+    workers = (
+        available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
+    )
     if not tasks:
         return []
     steps = [first / 2**k for k in range(count + refinements)]  # the last ones only refine
@@ -186,8 +210,10 @@ def search_steps(
             method = _validate.answer(f"rule({step:g})", rule, step)
             if not backend_of(method, problem).shares_methods:
                 raise TypeError(
-                    f"rule must give a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}; and the search runs "
-                    "compiled, so it must have neither momentum nor random steps, and NUMBA_DISABLE_JIT must not be set"
+                    "rule must give a GradientDescent, WeightNorm or RPGD, got "
+                    f"{type(method).__name__}; and the search runs "
+                    "compiled, so it must have neither momentum nor random steps, and "
+                    "NUMBA_DISABLE_JIT must not be set"
                 )
             check_method(method, problem)
             unit = problem.unit_direction("direction", direction, columns(method))
@@ -202,7 +228,9 @@ def search_steps(
 
 
 class _Contest(Judge):
-    """Who is still needed: the judge of a search, called every SLICE steps. Arrays are (task, candidate)."""
+    """Who is still needed: the judge of a search, called every SLICE steps. Arrays are (task,
+    candidate).
+    """
 
     active = True
 
@@ -218,19 +246,28 @@ class _Contest(Judge):
     ) -> None:
         self.progress = progress
         self.shape = (num_tasks, eligible + refinements)
-        self.eligible, self.refinements, self.max_steps, self.tolerance = eligible, refinements, max_steps, tolerance
+        self.eligible, self.refinements, self.max_steps, self.tolerance = (
+            eligible,
+            refinements,
+            max_steps,
+            tolerance,
+        )
         self.best = np.full(self.shape, np.inf)
         self.best_before = np.full(self.shape, np.inf)
         self.hopeless = np.zeros(self.shape, dtype=bool)  # diverged, or will not converge
         self.unneeded = np.zeros(self.shape, dtype=bool)
         self.winner = np.full(num_tasks, -1)
-        ends = np.array([np.inf if s.settled_from is None else s.settled_from for s in batch.schedules])
+        ends = np.array(
+            [np.inf if s.settled_from is None else s.settled_from for s in batch.schedules]
+        )
         self.settled = ends.reshape(*self.shape, 2).max(axis=2)
 
     def until(self, batch: Batch) -> int:
         """The step number of the next judgement: a multiple of SLICE, or where a budget ends."""
         clock, budgets = batch.clock, [self.max_steps * 2**k for k in range(self.refinements + 1)]
-        self.due = int(min([clock + SLICE - clock % SLICE, *(budget for budget in budgets if budget > clock)]))
+        self.due = int(
+            min([clock + SLICE - clock % SLICE, *(budget for budget in budgets if budget > clock)])
+        )
         return self.due
 
     def after(self, batch: Batch) -> NDArray[np.bool_] | None:
@@ -256,17 +293,25 @@ class _Contest(Judge):
         failed = self.hopeless | (~in_time & (steps >= self.max_steps))
         # The winner is known when a candidate has converged and all larger ones have failed.
         first = in_time & (np.cumsum(failed, axis=1) - failed == np.arange(self.shape[1]))
-        self.winner = np.where((self.winner < 0) & first.any(axis=1), first.argmax(axis=1), self.winner)
+        self.winner = np.where(
+            (self.winner < 0) & first.any(axis=1), first.argmax(axis=1), self.winner
+        )
         self.unneeded |= alive & ~stalled & self._unneeded(steps)
         return np.asarray(alive & (self.unneeded | stalled)).ravel()
 
     def _stalled(self, clock: int, alive: NDArray[np.bool_], loss: Array) -> NDArray[np.bool_]:
-        """Which runs go up and down without getting anywhere, judged only while their steps have been constant."""
+        """Which runs go up and down without getting anywhere, judged only while their steps have
+        been constant.
+        """
         with np.errstate(invalid="ignore"):
             self.best = np.fmin(self.best, loss)
             if clock % PATIENCE:
                 return np.zeros(self.shape, dtype=bool)
-            rough = (loss > HIGH_LOSS) & (loss > 1.000001 * self.best) & (self.best > IMPROVEMENT * self.best_before)
+            rough = (
+                (loss > HIGH_LOSS)
+                & (loss > 1.000001 * self.best)
+                & (self.best > IMPROVEMENT * self.best_before)
+            )
             stalled = alive & rough & (self.settled + PATIENCE <= clock)
         judged = self.settled <= clock  # a phase before that may have had a loss of its own
         self.best = np.where(judged, self.best, np.inf)
@@ -294,8 +339,12 @@ class _Contest(Judge):
         answers = []
         for task, winner in enumerate(self.winner):
             row = [
-                Candidate(step, self._status(task, k, loss), int(ended), float(loss), float(norm), matrix)
-                for k, (step, loss, ended, norm, matrix) in enumerate(zip(steps, *(v[task] for v in ends), strict=True))
+                Candidate(
+                    step, self._status(task, k, loss), int(ended), float(loss), float(norm), matrix
+                )
+                for k, (step, loss, ended, norm, matrix) in enumerate(
+                    zip(steps, *(v[task] for v in ends), strict=True)
+                )
             ]
             chain = row[winner : winner + self.refinements + 1] if winner >= 0 else []
             kept = next((i for i, c in enumerate(chain) if c.status != "converged"), len(chain))

@@ -15,7 +15,16 @@ from ._pool import available_cores, run_all
 from ._validate import Vector
 from .engine.batch import Batch, Start
 from .engine.loop import Policy, judge_for, loop, quietly
-from .engine.start import backend_of, check_method, columns, descent_scale, private_copy, require_isometry, start, undefined
+from .engine.start import (
+    backend_of,
+    check_method,
+    columns,
+    descent_scale,
+    private_copy,
+    require_isometry,
+    start,
+    undefined,
+)
 from .engine.start import coordinates as coordinates_of
 from .methods.contract import Array, Method
 from .problems import Problem
@@ -54,10 +63,9 @@ def sweep(
 
     Parameters
     ----------
-    problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own
-    methods : mapping of name -> method
-    scales : sequence of numbers
-    directions : (num_starts, d) array, or one (d,) vector; for matrix sensing (num_starts, d, r) or (d, r)
+    problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own methods : mapping
+    of name -> method scales : sequence of numbers directions : (num_starts, d) array, or one (d,)
+    vector; for matrix sensing (num_starts, d, r) or (d, r)
         Each is normalised.
     tolerance, max_steps, coordinates
         As in `run`.
@@ -69,20 +77,22 @@ def sweep(
     Returns
     -------
     xarray.Dataset
-        With dimensions (method, start, scale) and variables norm, loss, num_steps, status, final_scale, perp_norm and
-        distance. `status` is int8 with CF flag_values and flag_meanings. A run whose step is undefined at its start
-        (1/g² at g = 0) has status "undefined" and NaN elsewhere. Select a method with `data.sel({"method": name})`:
-        xarray reads the keyword `method=` as a way of matching and would select nothing. For matrix sensing `norm` is
-        the nuclear norm, `final_scale` the trace of X, `perp_norm` the part of X that no sensor sees, and instead of
-        `distance` there is `recovery_error` where the ground truth is known; a negative scale is undefined for gradient
-        descent there.
+        With dimensions (method, start, scale) and variables norm, loss, num_steps, status,
+        final_scale, perp_norm and distance. `status` is int8 with CF flag_values and flag_meanings.
+        A run whose step is undefined at its start (1/g² at g = 0) has status "undefined" and NaN
+        elsewhere. Select a method with `data.sel({"method": name})`: xarray reads the keyword
+        `method=` as a way of matching and would select nothing. For matrix sensing `norm` is the
+        nuclear norm, `final_scale` the trace of X, `perp_norm` the part of X that no sensor sees,
+        and instead of `distance` there is `recovery_error` where the ground truth is known; a
+        negative scale is undefined for gradient descent there.
 
     Examples
     --------
     >>> import numpy as np, weightnorm as wn
     >>> problem = wn.datasets.make_regression(seed=0)
     >>> starts = [wn.datasets.random_direction(50, seed) for seed in range(3)]
-    >>> data = wn.sweep(problem, {"gd": wn.GradientDescent(0.1), "rpgd": wn.RPGD(0.1, 0.1)}, [0.5, 1.0, 2.0], starts)
+    >>> methods = {"gd": wn.GradientDescent(0.1), "rpgd": wn.RPGD(0.1, 0.1)}
+    >>> data = wn.sweep(problem, methods, [0.5, 1.0, 2.0], starts)
     >>> dict(data.sizes)
     {'method': 2, 'start': 3, 'scale': 3}
     >>> gd, rpgd = (data.distance.sel({"method": name}) for name in ("gd", "rpgd"))
@@ -90,8 +100,12 @@ def sweep(
     True
     """
     if isinstance(problem, Sequence):
-        raise TypeError(f"problem must be one problem, got {type(problem).__name__}; sweep each by itself")
-    out, g = compute_grid(problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress)
+        raise TypeError(
+            f"problem must be one problem, got {type(problem).__name__}; sweep each by itself"
+        )
+    out, g = compute_grid(
+        problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress
+    )
     return _dataset(out, problem.variables, list(methods), g, tolerance, max_steps)
 
 
@@ -107,20 +121,29 @@ def compute_grid(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[dict[str, NDArray[Any]], Vector]:
-    """The arrays (method, start, scale) of a sweep, and the scales, for those who label them themselves.
+    """The arrays (method, start, scale) of a sweep, and the scales, for those who label them
+    themselves.
 
-    With several least-squares problems of one dimension each start is on its own: runs of different problems then advance
-    together.
+    With several least-squares problems of one dimension each start is on its own: runs of different
+    problems then advance together.
     """
     problems = list(problem) if isinstance(problem, Sequence) else [problem]
     _check_methods(methods, problems)
     g = _validate.number_or_vector("scales", scales)
-    units = {c: problems[0].unit_directions(directions, c) for c in sorted({columns(method) for method in methods.values()})}
+    units = {
+        c: problems[0].unit_directions(directions, c)
+        for c in sorted({columns(method) for method in methods.values()})
+    }
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
     reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
-    workers = available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
-    lanes = [_Lane.of(method, problems, units[columns(method)], g, reduced) for method in methods.values()]
+    workers = (
+        available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
+    )
+    lanes = [
+        _Lane.of(method, problems, units[columns(method)], g, reduced)
+        for method in methods.values()
+    ]
     num_starts = len(next(iter(units.values())))
     out = empty_grid(problems[0].variables, (len(lanes), num_starts, len(g)))
     cancel = threading.Event()
@@ -136,7 +159,9 @@ def compute_grid(
                 _tell(progress, done + ended, total)
             return cancel.is_set()
 
-        policy = Policy(tolerance, max_steps, judge_for(lanes[piece.runs[0, 0]].method), cancelled=cancelled)
+        policy = Policy(
+            tolerance, max_steps, judge_for(lanes[piece.runs[0, 0]].method), cancelled=cancelled
+        )
         _write(out, piece.where, batch, loop(batch, policy))
         return int(piece.runs.shape[1])
 
@@ -155,7 +180,9 @@ def compute_grid(
 
 @dataclass(frozen=True, eq=False)
 class _Lane:
-    """One method of a sweep: the coordinates it runs in, its starts there, and the scales it can start from."""
+    """One method of a sweep: the coordinates it runs in, its starts there, and the scales it can
+    start from.
+    """
 
     method: Method
     problem: Any
@@ -165,15 +192,24 @@ class _Lane:
     backend: Any
 
     @classmethod
-    def of(cls, method: Method, problems: list[Problem], units: Array, g: Vector, reduced: bool) -> _Lane:
+    def of(
+        cls, method: Method, problems: list[Problem], units: Array, g: Vector, reduced: bool
+    ) -> _Lane:
         spaces = [coordinates_of(method, problem, reduced) for problem in problems]
         small = spaces[0].problem
         if len(problems) == 1:
             entered, perp_units = spaces[0].enter(units), spaces[0].perp_units(units, True)
         else:
-            small, parts = small.stack([space.problem for space in spaces]), zip(spaces, units, strict=True)
-            entered = _in_one(small.dimension, [space.enter(unit[None])[0] for space, unit in parts])
-            perp_units = np.eye(1, small.dimension, small.dimension - 1)  # the last coordinate of each
+            small, parts = (
+                small.stack([space.problem for space in spaces]),
+                zip(spaces, units, strict=True),
+            )
+            entered = _in_one(
+                small.dimension, [space.enter(unit[None])[0] for space, unit in parts]
+            )
+            perp_units = np.eye(
+                1, small.dimension, small.dimension - 1
+            )  # the last coordinate of each
         require_isometry(spaces[0], units, entered)
         places = np.flatnonzero(~undefined(method, small, g))
         return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))
@@ -183,13 +219,19 @@ class _Lane:
         unit = self.units[starts]
         if columns(self.method):
             scale = np.repeat(scale[:, None], unit.shape[2], axis=1)
-        perp_units = self.perp_units if self.perp_units is None or len(self.perp_units) == 1 else self.perp_units[starts]
+        perp_units = (
+            self.perp_units
+            if self.perp_units is None or len(self.perp_units) == 1
+            else self.perp_units[starts]
+        )
         return Start(descent_scale(self.method, self.problem, scale), unit, perp_units=perp_units)
 
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Runs that advance together: for each its method, start and scale. A piece `alone` uses all threads itself."""
+    """Runs that advance together: for each its method, start and scale. A piece `alone` uses all
+    threads itself.
+    """
 
     runs: Indices
     alone: bool
@@ -199,36 +241,52 @@ class _Piece:
         """The methods, starts and places of the runs."""
         return self.runs[0], self.runs[1], self.runs[2]
 
-    def start(self, lanes: list[_Lane], g: Vector, tolerance: float, reduced: bool, workers: int) -> Batch:
+    def start(
+        self, lanes: list[_Lane], g: Vector, tolerance: float, reduced: bool, workers: int
+    ) -> Batch:
         """The batch of these runs."""
         which, starts, places = self.where
         first = lanes[which[0]]
         if first.backend.shares_methods:
             chosen = [lanes[i] for i in which]
-            several = [lane.starts(starts[i : i + 1], g[places[i : i + 1]]) for i, lane in enumerate(chosen)]
-            return start([lane.method for lane in chosen], first.problem, several, tolerance, threads=workers)
+            several = [
+                lane.starts(starts[i : i + 1], g[places[i : i + 1]])
+                for i, lane in enumerate(chosen)
+            ]
+            return start(
+                [lane.method for lane in chosen], first.problem, several, tolerance, threads=workers
+            )
         begun, problem = first.starts(starts, g[places]), first.problem.of_runs(starts)
         threads = workers if self.alone else 1
-        return start(private_copy(first.method), problem, begun, tolerance, compiled=reduced, threads=threads)
+        return start(
+            private_copy(first.method), problem, begun, tolerance, compiled=reduced, threads=threads
+        )
 
 
 def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
     """The grid cut into pieces of work, none too large for memory or to report progress.
 
-    Methods share a piece where their backend can. Runs of one scale, which take about as many steps, are neighbours, so
-    that they share the lanes of a block; a piece has every k-th block, so that the pieces take about as long. A backend with
-    threads of its own gets one piece and all of them, unless there are so many runs that it pays to have several pieces at
-    once. Without them the number of pieces is fixed: a product rounds its rows by how many there are.
+    Methods share a piece where their backend can. Runs of one scale, which take about as many
+    steps, are neighbours, so that they share the lanes of a block; a piece has every k-th block, so
+    that the pieces take about as long. A backend with threads of its own gets one piece and all of
+    them, unless there are so many runs that it pays to have several pieces at once. Without them
+    the number of pieces is fixed: a product rounds its rows by how many there are.
     """
     groups: dict[Any, list[Indices]] = {}
     for index, lane in enumerate(lanes):
         runs = np.full((3, lane.places.size * num_starts), index)
-        runs[1], runs[2] = np.tile(np.arange(num_starts), lane.places.size), np.repeat(lane.places, num_starts)
+        runs[1], runs[2] = (
+            np.tile(np.arange(num_starts), lane.places.size),
+            np.repeat(lane.places, num_starts),
+        )
         groups.setdefault(lane.backend if lane.backend.shares_methods else index, []).append(runs)
     many = sum(runs.shape[1] for group in groups.values() for runs in group) >= _MANY
     pieces = []
     for group in groups.values():
-        runs, lane = np.concatenate(group, axis=1), lanes[group[0][0, 0]] if group[0].size else lanes[0]
+        runs, lane = (
+            np.concatenate(group, axis=1),
+            lanes[group[0][0, 0]] if group[0].size else lanes[0],
+        )
         threaded, shared = lane.backend.uses_threads, lane.backend.shares_methods
         size = _BLOCK if threaded else 8
         block, num_blocks = np.arange(runs.shape[1]) // size, -(-runs.shape[1] // size)
@@ -241,7 +299,9 @@ def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
 
 
 def _in_one(dimension: int, rows: list[Array]) -> Array:
-    """Coordinates of different lengths as rows of one array: zeros go before the last, which is off the row space."""
+    """Coordinates of different lengths as rows of one array: zeros go before the last, which is
+    off the row space.
+    """
     units = np.zeros((len(rows), dimension))
     for unit, row in zip(units, rows, strict=True):
         unit[: row.size - 1], unit[-1] = row[:-1], row[-1]
@@ -251,7 +311,9 @@ def _in_one(dimension: int, rows: list[Array]) -> Array:
 def _check_methods(methods: Any, problems: list[Problem]) -> None:
     """Refuse what is no mapping of names, which label an axis, to methods for these problems."""
     if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}')
+        raise TypeError(
+            f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}'
+        )
     for name in methods:
         if not isinstance(name, str):
             given = f"{type(name).__name__}: {name!r}"
@@ -270,7 +332,9 @@ def _tell(progress: Progress | None, done: int, total: int) -> None:
         _validate.answer(f"progress({done}, {total})", progress, done, total)
 
 
-def _write(out: dict[str, NDArray[Any]], where: tuple[Indices, ...], batch: Batch, status: NDArray[np.int8]) -> None:
+def _write(
+    out: dict[str, NDArray[Any]], where: tuple[Indices, ...], batch: Batch, status: NDArray[np.int8]
+) -> None:
     place = np.ravel_multi_index(where, out["status"].shape)
     position = batch.position()
     with np.errstate(invalid="ignore", over="ignore"):
@@ -281,27 +345,44 @@ def _write(out: dict[str, NDArray[Any]], where: tuple[Indices, ...], batch: Batc
 
 
 def _dataset(
-    out: dict[str, NDArray[Any]], floats: Mapping[str, str], names: list[str], scales: Vector, tolerance: float, max_steps: int
+    out: dict[str, NDArray[Any]],
+    floats: Mapping[str, str],
+    names: list[str],
+    scales: Vector,
+    tolerance: float,
+    max_steps: int,
 ) -> xarray.Dataset:
     import xarray
 
     dims = ("method", "start", "scale")
     about = dict(floats) | {"num_steps": "updates made", "status": "why the run stopped"}
-    variables = {name: xarray.Variable(dims, out[name], {"long_name": text}, fastpath=True) for name, text in about.items()}
+    variables = {
+        name: xarray.Variable(dims, out[name], {"long_name": text}, fastpath=True)
+        for name, text in about.items()
+    }
     variables["status"].attrs |= {"flag_values": _FLAGS.copy(), "flag_meanings": _MEANINGS}
     coordinates = _coordinates(dims, names, out["status"].shape[1], scales)
     return xarray.Dataset(variables, coordinates, {"tolerance": tolerance, "max_steps": max_steps})
 
 
 def _coordinates(dims: tuple[str, ...], names: list[str], num_starts: int, scales: Vector) -> Any:
-    """The labels of the axes, with their indexes: left to itself xarray takes as long for these as for all the rest."""
+    """The labels of the axes, with their indexes: left to itself xarray takes as long for these
+    as for all the rest.
+    """
     import pandas
     import xarray
     from xarray.indexes import PandasIndex
 
-    labels = (pandas.Index(names, dtype=object), pandas.RangeIndex(num_starts), pandas.Index(scales))
+    labels = (
+        pandas.Index(names, dtype=object),
+        pandas.RangeIndex(num_starts),
+        pandas.Index(scales),
+    )
     text = np.asarray(names).dtype
     kinds = (text, np.dtype(np.int64), scales.dtype)
-    indexes = {dim: PandasIndex(label, dim, kind) for dim, label, kind in zip(dims, labels, kinds, strict=True)}
+    indexes = {
+        dim: PandasIndex(label, dim, kind)
+        for dim, label, kind in zip(dims, labels, kinds, strict=True)
+    }
     variables = {dim: index.create_variables()[dim] for dim, index in indexes.items()}
     return xarray.Coordinates(variables, indexes)

@@ -1,4 +1,6 @@
-"""The three measurements: the paper's sweep against every peer, time against size, one large problem end to end."""
+"""The three measurements: the paper's sweep against every peer, time against size, one large
+problem end to end.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ class Table:
 
 def methods(step: float = STEP) -> dict[str, Any]:
     """The paper's three methods at equal steps."""
-    return {"gd": wn.GradientDescent(step), "wn": wn.WeightNorm(step, step), "rpgd": wn.RPGD(step, step)}
+    return {
+        "gd": wn.GradientDescent(step),
+        "wn": wn.WeightNorm(step, step),
+        "rpgd": wn.RPGD(step, step),
+    }
 
 
 def figure_1_sweep(num_starts: int, repeats: int, log: Log, *, numpy_only: bool = False) -> Table:
@@ -55,10 +61,20 @@ def figure_1_sweep(num_starts: int, repeats: int, log: Log, *, numpy_only: bool 
     scales = np.linspace(0.1, 4.0, NUM_SCALES)
     W = np.array([wn.datasets.random_direction(50, seed) for seed in range(num_starts)])
     many_w, many_g = np.repeat(W, NUM_SCALES, axis=0), np.tile(scales, num_starts)
-    table = Table(f"Figure 1 sweep, {len(many_g)} runs, ns per iteration and run", list(peers.METHODS))
+    table = Table(
+        f"Figure 1 sweep, {len(many_g)} runs, ns per iteration and run", list(peers.METHODS)
+    )
     ours = Row("weightnorm", {}, "A with orthonormal rows: 3 coordinates", peer=False)
-    ours_distinct = Row("weightnorm, 20 distinct singular values", {}, "condition number 1 + 1e-6: 21 coordinates", False)
-    batched, loop = Row("NumPy, all runs batched", {}), Row("NumPy, a loop per run", {}, "measured on 40 runs")
+    ours_distinct = Row(
+        "weightnorm, 20 distinct singular values",
+        {},
+        "condition number 1 + 1e-6: 21 coordinates",
+        False,
+    )
+    batched, loop = (
+        Row("NumPy, all runs batched", {}),
+        Row("NumPy, a loop per run", {}, "measured on 40 runs"),
+    )
     table.rows = [ours, ours_distinct, batched, loop]
     use_jax = installed("jax") and not numpy_only
     if use_jax:
@@ -72,7 +88,9 @@ def figure_1_sweep(num_starts: int, repeats: int, log: Log, *, numpy_only: bool 
         log(f"{len(many_g)} runs of {name}")
         counts = wn.sweep(problem, {name: method}, scales, W, tolerance=TOLERANCE)
         total = int(counts.num_steps.sum())
-        total_distinct = int(wn.sweep(distinct, {name: method}, scales, W, tolerance=TOLERANCE).num_steps.sum())
+        total_distinct = int(
+            wn.sweep(distinct, {name: method}, scales, W, tolerance=TOLERANCE).num_steps.sum()
+        )
         loop_runs = counts.num_steps.values[0, 0]
         contest: dict[str, Callable[[], object]] = {
             "ours": partial(wn.sweep, problem, {name: method}, scales, W, tolerance=TOLERANCE),
@@ -92,13 +110,18 @@ def figure_1_sweep(num_starts: int, repeats: int, log: Log, *, numpy_only: bool 
         ours.per_iteration[name] = times["ours"] / total
         ours_distinct.per_iteration[name] = times["distinct"] / total_distinct
         batched.per_iteration[name] = times["batched"] / total
-        loop_time = sum(seconds(partial(peers.numpy_loop, name, A, y, W[0], g, STEP, TOLERANCE, 10**6)) for g in scales)
+        loop_time = sum(
+            seconds(partial(peers.numpy_loop, name, A, y, W[0], g, STEP, TOLERANCE, 10**6))
+            for g in scales
+        )
         loop.per_iteration[name] = loop_time / int(loop_runs.sum())
         if use_jax:
             for row, key in zip(jax_rows, ("jax", "jax21", "jax3"), strict=True):
                 row.per_iteration[name] = times[key] / total
     if numpy_only:
-        table.lines.append("JAX, PyTorch and geoopt: left out of the quick run; make bench measures them")
+        table.lines.append(
+            "JAX, PyTorch and geoopt: left out of the quick run; make bench measures them"
+        )
         return table
     if not use_jax:
         table.lines.append("JAX: not installed, skipped")
@@ -126,28 +149,38 @@ def _add_torch(table: Table, A: Any, y: Any, w0: Any) -> None:
             continue
         function(A, y, w0, 1.0, STEP, 20)
         taken = seconds(partial(function, A, y, w0, 1.0, STEP, num_steps))
-        table.rows.append(Row(name, {method: taken / num_steps}, f"measured on {num_steps} steps of one run"))
+        table.rows.append(
+            Row(name, {method: taken / num_steps}, f"measured on {num_steps} steps of one run")
+        )
 
 
 def _check_counts(name: str, counts: Any, ours: Any) -> None:
-    """A peer that made other steps measured something else; ties in the last bit of the loss may differ by one."""
+    """A peer that made other steps measured something else; ties in the last bit of the loss may
+    differ by one.
+    """
     difference = int(np.abs(np.asarray(counts).reshape(ours.shape) - ours).max())
     if difference > 1:
         raise RuntimeError(f"{name}: a peer's step counts differ from ours by {difference}")
 
 
 def end_norms() -> tuple[list[float], dict[str, list[float]]]:
-    """What it is all about: ‖x‖ at the end from starts of different scale; the minimum norm is 3."""
+    """What it is all about: ‖x‖ at the end from starts of different scale; the minimum norm is
+    3.
+    """
     problem = wn.datasets.make_regression(seed=0)
     scales = [0.5, 1.0, 2.0, 2.8, 4.0]
     starts = [wn.datasets.random_direction(50, seed) for seed in range(20)]
     mean = wn.sweep(problem, methods(), scales, starts, tolerance=TOLERANCE).norm.mean("start")
-    return scales, {str(name): mean.sel({"method": name}).values.tolist() for name in mean.method.values}
+    return scales, {
+        str(name): mean.sel({"method": name}).values.tolist() for name in mean.method.values
+    }
 
 
 def time_against_size(log: Log, *, quick: bool = False) -> Table:
     """(b): one run, ns per iteration, as d grows at m = 20 and as m grows."""
-    table = Table("One run of rPGD, ns per iteration after the factorisation", ["ns", "ns per coordinate"])
+    table = Table(
+        "One run of rPGD, ns per iteration after the factorisation", ["ns", "ns per coordinate"]
+    )
     sizes = [(20, d) for d in (50, 500, 5_000, 50_000)] + [(m, 2 * m) for m in (200, 2_000)]
     if quick:
         sizes = [(20, 50), (20, 5_000), (200, 400)]
@@ -164,7 +197,9 @@ def time_against_size(log: Log, *, quick: bool = False) -> Table:
             contest[f"{name} x{part}"] = partial(
                 wn.run, wn.RPGD(1e-3, 1e-3), problem, 1.0, w0, tolerance=0, max_steps=steps * part
             )
-    times = interleaved(contest, 2 if quick else 7, min)  # least, not median: differences magnify noise
+    times = interleaved(
+        contest, 2 if quick else 7, min
+    )  # least, not median: differences magnify noise
     for name, (steps, m) in lengths.items():
         each = (times[f"{name} x2"] - times[f"{name} x1"]) / steps
         table.rows.append(Row(name, {"ns": each, "ns per coordinate": each / m}, peer=False))
@@ -179,7 +214,9 @@ def theory_timings(repeats: int = 200) -> dict[str, float]:
     limit(problem, 2.8, w0)
     return {
         "flow_limit": min(seconds(lambda: limit(problem, 2.8, w0)) for _ in range(repeats)),
-        "phase_diagram_200_x_200": seconds(lambda: diagram(np.linspace(0, 5, 200), np.geomspace(0.05, 30, 200), 3.0, 0.77)),
+        "phase_diagram_200_x_200": seconds(
+            lambda: diagram(np.linspace(0, 5, 200), np.geomspace(0.05, 30, 200), 3.0, 0.77)
+        ),
     }
 
 
@@ -221,11 +258,17 @@ print(json.dumps({"factorised": factorised, "total": total, "memory": memory, "d
 """
 
 
-def large_problem(log: Log, *, m: int = 500, d: int = 50_000, steps: int = 10_000) -> dict[str, Any]:
-    """(c): three methods, `steps` iterations each, from the data to the answer, in a process of its own."""
+def large_problem(
+    log: Log, *, m: int = 500, d: int = 50_000, steps: int = 10_000
+) -> dict[str, Any]:
+    """(c): three methods, `steps` iterations each, from the data to the answer, in a process of
+    its own.
+    """
     log(f"large problem, m = {m:,}, d = {d:,}")
     command = [sys.executable, "-c", _LARGE, str(m), str(d), str(steps)]
-    measured: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    measured: dict[str, Any] = json.loads(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )
     extrapolated = steps * sum(measured["direct"].values())
     return {
         "m": m,

@@ -29,16 +29,21 @@ times = interleaved({
     "limit": lambda: wn.WeightNormRegressor(random_state=0).fit(X, y),
     "gelsd": lambda: scipy.linalg.lstsq(X, y),
 }, repeats)
-print(json.dumps({"samples": n, "features": p, "limit_seconds": times["limit"], "lstsq_seconds": times["gelsd"],
+print(json.dumps({"samples": n, "features": p, "limit_seconds": times["limit"],
+    "lstsq_seconds": times["gelsd"],
                   "ratio": times["limit"] / times["gelsd"], "peak_memory_over_X": memory}))
 """
 
 
 def fit_cases(log: Callable[[str], None], repeats: int = 5) -> list[dict[str, Any]]:
-    """`method="limit"` with an intercept and scipy.linalg.lstsq (gelsd), in turns, in a process of its own."""
+    """`method="limit"` with an intercept and scipy.linalg.lstsq (gelsd), in turns, in a process
+    of its own.
+    """
     answers = []
     for n, p in SHAPES:
         log(f"fit of {n:,} × {p:,}")
         command = [sys.executable, "-c", _FIT, str(n), str(p), str(repeats)]
-        answers.append(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+        answers.append(
+            json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        )
     return answers

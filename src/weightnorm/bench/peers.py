@@ -1,7 +1,8 @@
-"""The same runs as a good user of each tool would write them, in full coordinates unless the name says otherwise.
+"""The same runs as a good user of each tool would write them, in full coordinates unless the name
+says otherwise.
 
-Each function takes the data, the starts and the scales of its runs, and returns the number of steps of every run.
-They share no code with weightnorm: two of them double as its references in the tests.
+Each function takes the data, the starts and the scales of its runs, and returns the number of steps
+of every run. They share no code with weightnorm: two of them double as its references in the tests.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ METHODS = ("gd", "wn", "rpgd")
 
 
 def numpy_loop(
-    method: str, A: Array, y: Array, w0: Array, g0: float, step: float, tolerance: float, max_steps: int
+    method: str,
+    A: Array,
+    y: Array,
+    w0: Array,
+    g0: float,
+    step: float,
+    tolerance: float,
+    max_steps: int,
 ) -> tuple[int, Array]:
     """One run, one plain loop; the number of steps and the final weights."""
     w: Any = w0 / np.linalg.norm(w0)
@@ -46,7 +54,9 @@ def numpy_loop(
     raise AssertionError
 
 
-def numpy_batched(method: str, A: Array, y: Array, W: Array, g: Array, step: float, tolerance: float) -> Any:
+def numpy_batched(
+    method: str, A: Array, y: Array, W: Array, g: Array, step: float, tolerance: float
+) -> Any:
     """All runs as the rows of one matrix, finished ones dropped."""
     AT = np.ascontiguousarray(A.T)
     steps = np.zeros(len(g), dtype=np.int64)
@@ -82,7 +92,9 @@ def numpy_batched(method: str, A: Array, y: Array, W: Array, g: Array, step: flo
     return steps
 
 
-def numpy_sensing_loop(sensors: Array, y: Array, W: Array, g: float, step: float, num_steps: int) -> tuple[float, Array]:
+def numpy_sensing_loop(
+    sensors: Array, y: Array, W: Array, g: float, step: float, num_steps: int
+) -> tuple[float, Array]:
     """One-scale rPGD on matrix sensing, one plain loop; the final scale and factor."""
     m, d, _ = sensors.shape
     S = (0.5 * (sensors + sensors.transpose(0, 2, 1))).reshape(m, -1)
@@ -97,7 +109,9 @@ def numpy_sensing_loop(sensors: Array, y: Array, W: Array, g: float, step: float
     return g, W
 
 
-def jax_sensing_solver(sensors: Array, y: Array, step: float, num_steps: int) -> Callable[[Array, Array], Any]:
+def jax_sensing_solver(
+    sensors: Array, y: Array, step: float, num_steps: int
+) -> Callable[[Array, Array], Any]:
     """The same, jit(vmap(fori_loop)) over runs, float64."""
     import jax
     import jax.numpy as jnp
@@ -105,7 +119,10 @@ def jax_sensing_solver(sensors: Array, y: Array, step: float, num_steps: int) ->
 
     jax.config.update("jax_enable_x64", True)
     m, d, _ = sensors.shape
-    S, right = jnp.asarray((0.5 * (sensors + sensors.transpose(0, 2, 1))).reshape(m, -1)), jnp.asarray(y)
+    S, right = (
+        jnp.asarray((0.5 * (sensors + sensors.transpose(0, 2, 1))).reshape(m, -1)),
+        jnp.asarray(y),
+    )
 
     def single(W: Any, g: Any) -> Any:
         def body(_: Any, state: Any) -> Any:
@@ -122,7 +139,9 @@ def jax_sensing_solver(sensors: Array, y: Array, step: float, num_steps: int) ->
     return lambda W, g: np.asarray(compiled(jnp.asarray(W), jnp.asarray(g))[1])
 
 
-def jax_solver(method: str, A: Array, y: Array, step: float, tolerance: float) -> Callable[[Array, Array], Any]:
+def jax_solver(
+    method: str, A: Array, y: Array, step: float, tolerance: float
+) -> Callable[[Array, Array], Any]:
     """A compiled jit(vmap(while_loop)) over runs, float64."""
     import jax
     import jax.numpy as jnp
@@ -135,17 +154,26 @@ def jax_solver(method: str, A: Array, y: Array, step: float, tolerance: float) -
 def jax_reduced_solver(
     method: str, singular: Array, target: Array, step: float, tolerance: float
 ) -> Callable[[Array, Array], Any]:
-    """The same loop, given weightnorm's own reduced coordinates: a diagonal A and one free coordinate."""
+    """The same loop, given weightnorm's own reduced coordinates: a diagonal A and one free
+    coordinate.
+    """
     import jax
     import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
-    s, right = jnp.append(jnp.asarray(singular), 0.0), jnp.append(jnp.asarray(singular * target), 0.0)
+    s, right = (
+        jnp.append(jnp.asarray(singular), 0.0),
+        jnp.append(jnp.asarray(singular * target), 0.0),
+    )
     return _jax_compile(method, lambda x: s * x - right, lambda r: s * r, step, tolerance)
 
 
 def _jax_compile(
-    method: str, residual: Callable[[Any], Any], adjoint: Callable[[Any], Any], step: float, tolerance: float
+    method: str,
+    residual: Callable[[Any], Any],
+    adjoint: Callable[[Any], Any],
+    step: float,
+    tolerance: float,
 ) -> Callable[[Array, Array], Any]:
     import jax
     import jax.numpy as jnp
@@ -180,7 +208,9 @@ def _jax_compile(
     return lambda W, g: np.asarray(compiled(jnp.asarray(W), jnp.asarray(g)))
 
 
-def torch_weight_norm(A: Array, y: Array, w0: Array, g0: float, step: float, num_steps: int) -> None:
+def torch_weight_norm(
+    A: Array, y: Array, w0: Array, g0: float, step: float, num_steps: int
+) -> None:
     """PyTorch's weight_norm parametrisation with SGD: num_steps steps of one run."""
     import torch
 
@@ -189,7 +219,9 @@ def torch_weight_norm(A: Array, y: Array, w0: Array, g0: float, step: float, num
     layer = torch.nn.utils.parametrizations.weight_norm(layer, dim=0)
     with torch.no_grad():
         layer.parametrizations.weight.original0.fill_(g0)
-        layer.parametrizations.weight.original1.copy_(torch.as_tensor(w0 / np.linalg.norm(w0))[None])
+        layer.parametrizations.weight.original1.copy_(
+            torch.as_tensor(w0 / np.linalg.norm(w0))[None]
+        )
     data, target = torch.as_tensor(A), torch.as_tensor(y)[:, None]
     optimizer = torch.optim.SGD(layer.parameters(), lr=step)
     for _ in range(num_steps):

@@ -12,14 +12,20 @@ from .cases import Table
 
 
 def ratios(table: Table) -> dict[str, Any]:
-    """How many times faster than each peer, and than the fastest one, over all methods a tool ran."""
+    """How many times faster than each peer, and than the fastest one, over all methods a tool
+    ran.
+    """
     ours = table.rows[0].per_iteration
     answer: dict[str, Any] = {}
     for row in table.rows:
         if row.peer:
             shared = [row.per_iteration[name] / ours[name] for name in row.per_iteration]
-            answer[row.name] = {name: row.per_iteration[name] / ours[name] for name in row.per_iteration}
-            answer[row.name]["all"] = sum(row.per_iteration.values()) / sum(ours[name] for name in row.per_iteration)
+            answer[row.name] = {
+                name: row.per_iteration[name] / ours[name] for name in row.per_iteration
+            }
+            answer[row.name]["all"] = sum(row.per_iteration.values()) / sum(
+                ours[name] for name in row.per_iteration
+            )
             answer[row.name]["least"] = min(shared)
     return answer
 
@@ -44,7 +50,9 @@ def show_sweep(console: Console, table: Table) -> None:
 
 def show_norms(console: Console, scales: list[float], norms: dict[str, list[float]]) -> None:
     """Where each method ends, by the scale of its start."""
-    grid = RichTable(title="‖x‖ at the end, mean of 20 starts (the minimum norm is 3)", title_justify="left")
+    grid = RichTable(
+        title="‖x‖ at the end, mean of 20 starts (the minimum norm is 3)", title_justify="left"
+    )
     grid.add_column("scale of the start")
     for scale in scales:
         grid.add_column(f"{scale:g}", justify="right")
@@ -62,26 +70,36 @@ def show_sizes(console: Console, table: Table) -> None:
     for column in table.columns:
         grid.add_column(column, justify="right")
     for row in table.rows:
-        grid.add_row(row.name, *(_nanoseconds(row.per_iteration[column]) for column in table.columns))
+        grid.add_row(
+            row.name, *(_nanoseconds(row.per_iteration[column]) for column in table.columns)
+        )
     console.print(grid)
 
 
 def show_theory(console: Console, timings: dict[str, float]) -> None:
     """What predictions cost."""
     console.print(
-        f"[bold]Predictions[/bold]\n  flow_limit after the factorisation {timings['flow_limit'] * 1e3:.2f} ms, "
+        "[bold]Predictions[/bold]\n  flow_limit after the factorisation "
+        f"{timings['flow_limit'] * 1e3:.2f} ms, "
         f"a 200 × 200 phase diagram {timings['phase_diagram_200_x_200'] * 1e3:.0f} ms"
     )
 
 
 def show_sensing(console: Console, case: dict[str, Any]) -> None:
     """Matrix sensing, per iteration and run."""
-    console.print(f"[bold]Matrix sensing, d = {case['size']}, m = {case['measurements']:,}, {case['runs']} runs of rPGD[/bold]")
+    console.print(
+        f"[bold]Matrix sensing, d = {case['size']}, m = {case['measurements']:,}, {case['runs']} "
+        "runs of rPGD[/bold]"
+    )
     for name, taken in case["seconds_per_iteration_and_run"].items():
         slower = case["times_slower"].get(name)
-        console.print(f"  {name}: {taken * 1e6:,.1f} µs per iteration and run" + (f", {slower:.1f} ×" if slower else ""))
+        console.print(
+            f"  {name}: {taken * 1e6:,.1f} µs per iteration and run"
+            + (f", {slower:.1f} ×" if slower else "")
+        )
     console.print(
-        f"  {case['flops_per_second'] / 1e9:.1f} GFLOP/s, {case['share_of_matmul']:.0%} of a large matrix product here",
+        f"  {case['flops_per_second'] / 1e9:.1f} GFLOP/s, {case['share_of_matmul']:.0%} of a large "
+        "matrix product here",
         style="dim",
     )
 
@@ -90,14 +108,17 @@ def show_training(console: Console, costs: dict[str, Any]) -> None:
     """Momentum, mini-batches, many problems."""
     console.print("[bold]A run with momentum over a plain one[/bold]")
     for name, ratios_of in costs["momentum_over_plain"].items():
-        console.print(f"  {name}: " + ", ".join(f"{kind} {ratio:.2f} ×" for kind, ratio in ratios_of.items()))
+        console.print(
+            f"  {name}: " + ", ".join(f"{kind} {ratio:.2f} ×" for kind, ratio in ratios_of.items())
+        )
     console.print("[bold]Mini-batches, over a plain NumPy loop[/bold]")
     for name, ratio in costs["batches"].items():
         console.print(f"  {name.replace('_', ' ')}: {ratio:.3f} ×")
     many = costs["many_problems"]
     console.print(
         "[bold]Figure 4: 100 problems, a run of each method on each[/bold]\n"
-        f"  one sweep per problem {many['seconds_apart']:.3f} s, together {many['seconds_together']:.3f} s: "
+        f"  one sweep per problem {many['seconds_apart']:.3f} s, together "
+        f"{many['seconds_together']:.3f} s: "
         f"{many['ratio']:.1f} ×"
     )
 
@@ -107,7 +128,8 @@ def show_fits(console: Console, fits: list[dict[str, Any]]) -> None:
     for case in fits:
         console.print(
             f"[bold]Fit of {case['samples']:,} × {case['features']:,} to the limit[/bold]\n"
-            f"  {case['limit_seconds']:.2f} s, scipy.linalg.lstsq {case['lstsq_seconds']:.2f} s: {case['ratio']:.2f} ×; "
+            f"  {case['limit_seconds']:.2f} s, scipy.linalg.lstsq {case['lstsq_seconds']:.2f} s: "
+            f"{case['ratio']:.2f} ×; "
             f"peak memory {case['peak_memory_over_X']:.2f} × X, X included"
         )
 
@@ -116,8 +138,10 @@ def show_large(console: Console, large: dict[str, Any]) -> None:
     """One large problem, end to end."""
     direct = large["numpy_loop_seconds_extrapolated_from_50_iterations"]
     console.print(
-        f"[bold]m = {large['m']:,}, d = {large['d']:,}, {large['steps']:,} iterations of three methods[/bold]\n"
-        f"  weightnorm {large['weightnorm_seconds']:.2f} s (factorisation {large['of_which_factorisation']:.2f} s), "
+        f"[bold]m = {large['m']:,}, d = {large['d']:,}, {large['steps']:,} iterations of three "
+        "methods[/bold]\n"
+        f"  weightnorm {large['weightnorm_seconds']:.2f} s (factorisation "
+        f"{large['of_which_factorisation']:.2f} s), "
         f"NumPy loop {direct:,.0f} s (extrapolated from 50 iterations): {large['ratio']:,.0f} ×\n"
         f"  peak memory, data included: {large['peak_memory_over_A']:.2f} × the size of A"
     )
@@ -125,7 +149,9 @@ def show_large(console: Console, large: dict[str, Any]) -> None:
 
 def as_json(table: Table) -> dict[str, Any]:
     """A table as plain data, times in seconds."""
-    rows = [{"name": row.name, "seconds": row.per_iteration, "note": row.note} for row in table.rows]
+    rows = [
+        {"name": row.name, "seconds": row.per_iteration, "note": row.note} for row in table.rows
+    ]
     data: dict[str, Any] = {"title": table.title, "rows": rows, "lines": table.lines}
     if any(row.peer for row in table.rows):
         data["times_slower"] = ratios(table)

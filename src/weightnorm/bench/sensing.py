@@ -1,4 +1,6 @@
-"""Matrix sensing against a NumPy loop and batched JAX, and against the machine's own matrix products."""
+"""Matrix sensing against a NumPy loop and batched JAX, and against the machine's own matrix
+products.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ Log = Callable[[str], None]
 
 
 def flops(size: int, measurements: int) -> int:
-    """Floating-point operations of a step: half of W Wᵀ, two products with packed sensors, and M W."""
+    """Floating-point operations of a step: half of W Wᵀ, two products with packed sensors, and M
+    W.
+    """
     packed = size * (size + 1) // 2
     return 2 * (size * packed + 2 * measurements * packed + size**3)
 
@@ -31,7 +35,13 @@ def matmul_rate() -> float:
 
 
 def sensing_case(
-    log: Log, size: int = 30, rank: int = 4, measurements: int = 60, runs: int = 64, steps: int = 2_000, repeats: int = 5
+    log: Log,
+    size: int = 30,
+    rank: int = 4,
+    measurements: int = 60,
+    runs: int = 64,
+    steps: int = 2_000,
+    repeats: int = 5,
 ) -> dict[str, Any]:
     """One-scale rPGD, `runs` runs of `steps` steps: seconds per iteration and run of each tool."""
     log(f"matrix sensing, d = {size}, m = {measurements}, {runs} runs")
@@ -40,9 +50,15 @@ def sensing_case(
     method = wn.RPGD(STEP, STEP)
     alone = max(20, steps // 4)
     contest: dict[str, Callable[[], Any]] = {
-        "weightnorm": partial(wn.sweep, problem, {"rpgd": method}, [1.0], W, tolerance=0, max_steps=steps),
-        "weightnorm, one run": partial(wn.run, method, problem, 1.0, W[0], tolerance=0, max_steps=alone),
-        "NumPy, a loop": partial(peers.numpy_sensing_loop, problem.sensors, problem.y, W[0], 1.0, STEP, alone),
+        "weightnorm": partial(
+            wn.sweep, problem, {"rpgd": method}, [1.0], W, tolerance=0, max_steps=steps
+        ),
+        "weightnorm, one run": partial(
+            wn.run, method, problem, 1.0, W[0], tolerance=0, max_steps=alone
+        ),
+        "NumPy, a loop": partial(
+            peers.numpy_sensing_loop, problem.sensors, problem.y, W[0], 1.0, STEP, alone
+        ),
     }
     if installed("jax"):
         solver = peers.jax_sensing_solver(problem.sensors, problem.y, STEP, steps)
@@ -50,7 +66,9 @@ def sensing_case(
     ours = contest["weightnorm"]().final_scale.values.ravel()
     if "JAX, jit(vmap(fori_loop))" in contest:  # compiles, and shows that both ran the same
         np.testing.assert_allclose(contest["JAX, jit(vmap(fori_loop))"](), ours, rtol=1e-9)
-    np.testing.assert_allclose(contest["NumPy, a loop"]()[0], contest["weightnorm, one run"]().scale, rtol=1e-9)
+    np.testing.assert_allclose(
+        contest["NumPy, a loop"]()[0], contest["weightnorm, one run"]().scale, rtol=1e-9
+    )
     times = interleaved(contest, repeats)
     lengths = {"weightnorm": runs * steps, "JAX, jit(vmap(fori_loop))": runs * steps}
     each = {name: taken / lengths.get(name, alone) for name, taken in times.items()}
@@ -61,7 +79,11 @@ def sensing_case(
         "runs": runs,
         "steps": steps,
         "seconds_per_iteration_and_run": each,
-        "times_slower": {name: each[name] / each["weightnorm"] for name in each if not name.startswith("weightnorm")},
+        "times_slower": {
+            name: each[name] / each["weightnorm"]
+            for name in each
+            if not name.startswith("weightnorm")
+        },
         "flops": flops(size, measurements),
         "flops_per_second": flops(size, measurements) / each["weightnorm"],
         "matmul_flops_per_second": rate,

@@ -27,7 +27,9 @@ def interleaved(
     repeats: int,
     summary: Callable[[list[float]], float] = statistics.median,
 ) -> dict[str, float]:
-    """The median time of each, measured in turns so that a busy moment of the machine hits all alike."""
+    """The median time of each, measured in turns so that a busy moment of the machine hits all
+    alike.
+    """
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(repeats):
         for name, function in functions.items():
@@ -48,7 +50,11 @@ def machine() -> dict[str, str]:
     processor = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
-        names = [line.split(":", 1)[1].strip() for line in information.read_text().splitlines() if "model name" in line]
+        names = [
+            line.split(":", 1)[1].strip()
+            for line in information.read_text().splitlines()
+            if "model name" in line
+        ]
         processor = names[0] if names else processor
     versions = {}
     for name in ("weightnorm", "numpy", "scipy", "numba", "jax", "torch", "geoopt"):

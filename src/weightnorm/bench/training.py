@@ -1,4 +1,6 @@
-"""What momentum, mini-batches and many problems cost: each against the plain run or the plain loop it replaces."""
+"""What momentum, mini-batches and many problems cost: each against the plain run or the plain
+loop it replaces.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,16 @@ def costs(log: Log, repeats: int) -> dict[str, Any]:
 def momentum_cost(log: Log, repeats: int, num_steps: int = 400_000) -> dict[str, dict[str, float]]:
     """A run with momentum over a plain one, by method: m = 20, d = 50, 21 coordinates."""
     log("momentum")
-    problem, w0 = wn.datasets.make_regression(condition_number=2.0, seed=0), wn.datasets.random_direction(50, 0)
+    problem, w0 = (
+        wn.datasets.make_regression(condition_number=2.0, seed=0),
+        wn.datasets.random_direction(50, 0),
+    )
     kinds: dict[str, dict[str, Any]] = {"plain": {}, "heavy ball": {"momentum": BETA}}
     kinds["Nesterov"] = {"momentum": BETA, "nesterov": True}
     contest: dict[str, Callable[[], object]] = {
-        f"{name} {kind}": partial(wn.run, make(**options), problem, 1.0, w0, tolerance=0, max_steps=num_steps)
+        f"{name} {kind}": partial(
+            wn.run, make(**options), problem, 1.0, w0, tolerance=0, max_steps=num_steps
+        )
         for name, make in METHODS.items()
         for kind, options in kinds.items()
     }
@@ -46,24 +53,34 @@ def momentum_cost(log: Log, repeats: int, num_steps: int = 400_000) -> dict[str,
         run()  # compile
     times = interleaved(contest, repeats, min)
     return {
-        name: {kind: times[f"{name} {kind}"] / times[f"{name} plain"] for kind in ("heavy ball", "Nesterov")}
+        name: {
+            kind: times[f"{name} {kind}"] / times[f"{name} plain"]
+            for kind in ("heavy ball", "Nesterov")
+        }
         for name in METHODS
     }
 
 
 def batch_cost(log: Log, repeats: int, num_steps: int = 2_000) -> dict[str, float]:
-    """rPGD with mini-batches: ours over a plain NumPy loop, one run at d = 50 and d = 5,000, and 100 runs in a sweep."""
+    """rPGD with mini-batches: ours over a plain NumPy loop, one run at d = 50 and d = 5,000, and
+    100 runs in a sweep.
+    """
     log("mini-batches")
     answer = {}
     for d in (50, 5_000):
-        problem, w0 = wn.datasets.make_regression(20, d, condition_number=2.0, seed=0), wn.datasets.random_direction(d, 0)
+        problem, w0 = (
+            wn.datasets.make_regression(20, d, condition_number=2.0, seed=0),
+            wn.datasets.random_direction(d, 0),
+        )
         method = wn.RPGD(STEP, STEP, batch_size=5, seed=0)
         starts = np.array([wn.datasets.random_direction(d, seed) for seed in range(10)])
         options: dict[str, Any] = {"tolerance": 1e-30, "max_steps": num_steps}
         contest: dict[str, Callable[[], object]] = {
             "loop": partial(_plain_batches, problem.A, problem.y, w0, 1.0, num_steps),
             "run": partial(wn.run, method, problem, 1.0, w0, **options),
-            "sweep": partial(wn.sweep, problem, {"rpgd": method}, np.linspace(0.5, 2.0, 10), starts, **options),
+            "sweep": partial(
+                wn.sweep, problem, {"rpgd": method}, np.linspace(0.5, 2.0, 10), starts, **options
+            ),
         }
         contest["run"]()
         times = interleaved(contest, repeats)
@@ -89,11 +106,21 @@ def _plain_batches(A: Any, y: Any, w0: Any, g: float, num_steps: int) -> Any:
 
 
 def problems_together(log: Log, repeats: int) -> dict[str, float]:
-    """Figure 4's runs, one for each of 100 problems and method: in one batch over one sweep per problem."""
+    """Figure 4's runs, one for each of 100 problems and method: in one batch over one sweep per
+    problem.
+    """
     log("many problems")
-    problems = [wn.datasets.make_regression(condition_number=k, seed=s) for k in (1.0, 2.0, 4.0, 8.0, 16.0) for s in range(20)]
+    problems = [
+        wn.datasets.make_regression(condition_number=k, seed=s)
+        for k in (1.0, 2.0, 4.0, 8.0, 16.0)
+        for s in range(20)
+    ]
     starts = np.array([wn.datasets.random_direction(50, seed) for seed in range(100)])
-    methods: dict[str, Any] = {"gd": wn.GradientDescent(0.01), "wn": wn.WeightNorm(0.01, 0.01), "rpgd": wn.RPGD(0.01, 0.01)}
+    methods: dict[str, Any] = {
+        "gd": wn.GradientDescent(0.01),
+        "wn": wn.WeightNorm(0.01, 0.01),
+        "rpgd": wn.RPGD(0.01, 0.01),
+    }
 
     def apart() -> None:
         for problem, w0 in zip(problems, starts, strict=True):
@@ -105,4 +132,8 @@ def problems_together(log: Log, repeats: int) -> dict[str, float]:
     apart()
     together()
     times = interleaved({"apart": apart, "together": together}, repeats)
-    return {"seconds_apart": times["apart"], "seconds_together": times["together"], "ratio": times["apart"] / times["together"]}
+    return {
+        "seconds_apart": times["apart"],
+        "seconds_together": times["together"],
+        "ratio": times["apart"] / times["together"],
+    }

@@ -47,7 +47,9 @@ class Line:
 
     @property
     def as_established(self) -> bool:
-        """Whether the evidence gives the established verdict; too few instances may miss a counterexample."""
+        """Whether the evidence gives the established verdict; too few instances may miss a
+        counterexample.
+        """
         return self.verdict == self.claim.verdict
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,7 +109,8 @@ def verify(
     progress : callable, optional
         Called as progress(done, total, id of the next claim).
     perturb : float
-        Falsify every prediction by this share: then everything that is checked must turn red. For testing the checks.
+        Falsify every prediction by this share: then everything that is checked must turn red. For
+        testing the checks.
 
     Examples
     --------
@@ -123,7 +126,9 @@ def verify(
     known = {claim.id for claim in CLAIMS}
     for name in only or ():
         if name not in known:
-            raise ValueError(f"only has {name!r}, which is no claim; the claims are {', '.join(sorted(known))}")
+            raise ValueError(
+                f"only has {name!r}, which is no claim; the claims are {', '.join(sorted(known))}"
+            )
     chosen = [claim for claim in CLAIMS if only is None or claim.id in only]
     lines = []
     for done, claim in enumerate(chosen):
@@ -137,7 +142,16 @@ def verify(
 
 def _line(claim: Claim, instances: int, seed: int, perturb: float) -> Line:
     evidence = Evidence(perturb)
-    rng = np.random.default_rng([zlib.crc32(claim.id.encode()), seed])  # its own stream: adding a claim changes no other
+    rng = np.random.default_rng(
+        [zlib.crc32(claim.id.encode()), seed]
+    )  # its own stream: adding a claim changes no other
     CHECKS[claim.id](evidence, rng, instances)
     refuted = len(evidence.refutations) + len(evidence.exceptions)
-    return Line(claim, evidence.verdict, evidence.comparisons, evidence.printed, refuted, evidence.counterexample)
+    return Line(
+        claim,
+        evidence.verdict,
+        evidence.comparisons,
+        evidence.printed,
+        refuted,
+        evidence.counterexample,
+    )

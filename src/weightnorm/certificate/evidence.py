@@ -28,8 +28,9 @@ def check(identity: str) -> Callable[[Check], Check]:
 class Evidence:
     """Collects comparisons of predictions with simulations.
 
-    `perturb` multiplies every predicted equality by 1 + perturb and tightens every bound by that share: with it a claim that
-    is checked at all turns red, which is how the checks themselves are tested.
+    `perturb` multiplies every predicted equality by 1 + perturb and tightens every bound by that
+    share: with it a claim that is checked at all turns red, which is how the checks themselves are
+    tested.
     """
 
     perturb: float = 0.0
@@ -41,22 +42,44 @@ class Evidence:
     exceptions: list[dict[str, Any]] = field(default_factory=list)
     _telling: float = 0.0
 
-    def equal(self, what: str, predicted: Any, observed: Any, rtol: float, atol: float = 0.0, **instance: Any) -> None:
-        """The exact form predicts this value: |predicted − observed| ≤ rtol·max|observed| + atol."""
+    def equal(
+        self,
+        what: str,
+        predicted: Any,
+        observed: Any,
+        rtol: float,
+        atol: float = 0.0,
+        **instance: Any,
+    ) -> None:
+        """The exact form predicts this value: |predicted − observed| ≤ rtol·max|observed| +
+        atol.
+        """
         self.comparisons += 1
         self.equalities += 1
-        predicted, observed = np.asarray(predicted, dtype=np.float64), np.asarray(observed, dtype=np.float64)
+        predicted, observed = (
+            np.asarray(predicted, dtype=np.float64),
+            np.asarray(observed, dtype=np.float64),
+        )
         error = float(np.max(np.abs(predicted * (1.0 + self.perturb) - observed), initial=0.0))
         size = float(np.max(np.abs(observed), initial=0.0))
         if not error <= rtol * size + atol:
-            self.failures.append({"what": what, "predicted": _plain(predicted), "observed": _plain(observed)} | _all(instance))
+            self.failures.append(
+                {"what": what, "predicted": _plain(predicted), "observed": _plain(observed)}
+                | _all(instance)
+            )
 
-    def at_most(self, what: str, value: float, bound: float, slack: float = 1e-9, **instance: Any) -> None:
-        """The exact form bounds this value from above: value ≤ bound, with a relative slack for rounding."""
+    def at_most(
+        self, what: str, value: float, bound: float, slack: float = 1e-9, **instance: Any
+    ) -> None:
+        """The exact form bounds this value from above: value ≤ bound, with a relative slack for
+        rounding.
+        """
         self.comparisons += 1
         tightened = bound - self.perturb * abs(bound)
         if not value <= tightened + slack * max(abs(bound), 1e-300):
-            self.failures.append({"what": what, "value": _plain(value), "bound": _plain(bound)} | _all(instance))
+            self.failures.append(
+                {"what": what, "value": _plain(value), "bound": _plain(bound)} | _all(instance)
+            )
 
     def true(self, what: str, holds: Any, **instance: Any) -> None:
         """The exact form says that this is so."""
@@ -64,8 +87,11 @@ class Evidence:
         if not bool(holds):
             self.failures.append({"what": what} | _all(instance))
 
-    def as_printed(self, holds: Any, *, within: bool = True, telling: float = 0.0, **instance: Any) -> None:
-        """Whether the paper's own form holds here; `within` the condition under which the exact form promises anything.
+    def as_printed(
+        self, holds: Any, *, within: bool = True, telling: float = 0.0, **instance: Any
+    ) -> None:
+        """Whether the paper's own form holds here; `within` the condition under which the exact
+        form promises anything.
 
         The most `telling` refutation becomes the counterexample.
         """
@@ -108,9 +134,16 @@ def _plain(value: Any) -> Any:
     array = np.asarray(value)
     if array.ndim == 0:
         item = array.item()
-        return round(item, 9) if isinstance(item, float) and np.isfinite(item) and abs(item) > 1e-6 else item
+        return (
+            round(item, 9)
+            if isinstance(item, float) and np.isfinite(item) and abs(item) > 1e-6
+            else item
+        )
     return [_plain(entry) for entry in array[:6]]
 
 
 def _all(instance: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) if not isinstance(value, str | dict) else value for name, value in instance.items()}
+    return {
+        name: _plain(value) if not isinstance(value, str | dict) else value
+        for name, value in instance.items()
+    }

@@ -1,4 +1,6 @@
-"""Random and hostile instances: sizes, conditioning, signs, starts in the row space and orthogonal to it."""
+"""Random and hostile instances: sizes, conditioning, signs, starts in the row space and
+orthogonal to it.
+"""
 
 from __future__ import annotations
 
@@ -66,13 +68,21 @@ def make_problem(
     """A = U S Vᵀ with λmax(AAᵀ) = 1, x* in the row space with ‖x*‖ between 0.3 and 4."""
     m = int(rng.integers(1, 7)) if m is None else m
     d = m + int(rng.integers(1, 8)) if d is None else d
-    kappa = 1.0 if orthogonal else float(rng.choice([1.0, 2.0, 5.0, 30.0])) if condition is None else condition
+    kappa = (
+        1.0
+        if orthogonal
+        else float(rng.choice([1.0, 2.0, 5.0, 30.0]))
+        if condition is None
+        else condition
+    )
     U = np.linalg.qr(rng.standard_normal((m, m)))[0]
     V = np.linalg.qr(rng.standard_normal((d, m)))[0]
     coordinates = rng.standard_normal(m)
     coordinates *= float(rng.choice([0.3, 1.0, 2.0, 4.0])) / np.linalg.norm(coordinates)
     singular = np.geomspace(1.0, 1.0 / kappa, m)
-    return LeastSquares((U * singular) @ V.T, U @ (singular * coordinates), solution=V @ coordinates)
+    return LeastSquares(
+        (U * singular) @ V.T, U @ (singular * coordinates), solution=V @ coordinates
+    )
 
 
 def split(problem: LeastSquares, w: Array) -> tuple[Array, Array]:
@@ -90,15 +100,27 @@ def make_start(rng: np.random.Generator, problem: LeastSquares, kind: str = "gen
     """A unit direction of the given kind."""
     w = rng.standard_normal(problem.shape[1])
     inside, rest = split(problem, w)
-    w = {"row space": inside, "orthogonal": rest, "nearly in the row space": inside + 1e-4 * rest}.get(kind, w)
+    w = {
+        "row space": inside,
+        "orthogonal": rest,
+        "nearly in the row space": inside + 1e-4 * rest,
+    }.get(kind, w)
     return np.asarray(w / np.linalg.norm(w))
 
 
-def make_instance(rng: np.random.Generator, kinds: tuple[str, ...] = KINDS, **options: Any) -> Instance:
-    """A problem, a start of some kind, a scale of either sign under or over g*, and a ratio from tiny to huge."""
+def make_instance(
+    rng: np.random.Generator, kinds: tuple[str, ...] = KINDS, **options: Any
+) -> Instance:
+    """A problem, a start of some kind, a scale of either sign under or over g*, and a ratio from
+    tiny to huge.
+    """
     problem = make_problem(rng, **options)
     kind = str(rng.choice(kinds))
     gstar = float(np.linalg.norm(solution_of(problem)))
-    g0 = float(rng.choice([-1.0, 1.0, 1.0])) * gstar * float(rng.choice([0.1, 0.5, 0.9, 1.0, 1.3, 2.0]))
+    g0 = (
+        float(rng.choice([-1.0, 1.0, 1.0]))
+        * gstar
+        * float(rng.choice([0.1, 0.5, 0.9, 1.0, 1.3, 2.0]))
+    )
     c = float(rng.choice([0.05, 0.3, 1.0, 3.0, 30.0])) * gstar**2 / 4.0
     return Instance(problem, g0, make_start(rng, problem, kind), c, kind)

@@ -1,4 +1,6 @@
-"""Plain simulations in d dimensions for the certificate: no reduction, no kernels, none of the theory."""
+"""Plain simulations in d dimensions for the certificate: no reduction, no kernels, none of the
+theory.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def rpgd_path(problem: LeastSquares, g: float, w: Array, gammas: Any) -> list[St
     return steps
 
 
-def run_for_time(problem: LeastSquares, step: Any, g: float, w: Array, eta: float, c: float, time: float) -> Array:
+def run_for_time(
+    problem: LeastSquares, step: Any, g: float, w: Array, eta: float, c: float, time: float
+) -> Array:
     """The weights after time/η steps with rates η and cη."""
     for _ in range(round(time / eta)):
         moved = step(problem, g, w, eta, c * eta)
@@ -64,8 +68,12 @@ def run_for_time(problem: LeastSquares, step: Any, g: float, w: Array, eta: floa
     return np.asarray(g * w / np.linalg.norm(w))
 
 
-def wn_gradient_flow(gradient: Any, g: float, w: Array, c: float, time: float) -> tuple[float, Array]:
-    """The flow ġ = −c ∂_g h, ẇ = −∂_w h of h(g, w) = L(g w/‖w‖) for any gradient of L, integrated in d dimensions."""
+def wn_gradient_flow(
+    gradient: Any, g: float, w: Array, c: float, time: float
+) -> tuple[float, Array]:
+    """The flow ġ = −c ∂_g h, ẇ = −∂_w h of h(g, w) = L(g w/‖w‖) for any gradient of L,
+    integrated in d dimensions.
+    """
     from scipy.integrate import solve_ivp
 
     def field(t: float, state: Array) -> Array:
@@ -76,7 +84,9 @@ def wn_gradient_flow(gradient: Any, g: float, w: Array, c: float, time: float) -
         s = float(u @ pull)
         return np.concatenate([[-c * s], -scale / n * (pull - s * u)])
 
-    answer = solve_ivp(field, (0.0, time), np.concatenate([[g], w]), method="DOP853", rtol=1e-12, atol=1e-14)
+    answer = solve_ivp(
+        field, (0.0, time), np.concatenate([[g], w]), method="DOP853", rtol=1e-12, atol=1e-14
+    )
     return float(answer.y[0, -1]), answer.y[1:, -1]
 
 
@@ -101,7 +111,9 @@ class End:
 
 
 def flow_end(problem: LeastSquares, g: float, w: Array, c: float, tolerance: float) -> End:
-    """Integrate the WN flow for (g, w/‖w‖) in d dimensions until the loss is small, or nothing moves any more."""
+    """Integrate the WN flow for (g, w/‖w‖) in d dimensions until the loss is small, or nothing
+    moves any more.
+    """
     from scipy.integrate import LSODA, Radau
 
     def parts(state: Array) -> tuple[float, Array, Array, float]:
@@ -120,7 +132,11 @@ def flow_end(problem: LeastSquares, g: float, w: Array, c: float, tolerance: flo
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 solver.step()
-            if solver.status == "failed" or float(solver.t) == time or not np.isfinite(solver.y).all():
+            if (
+                solver.status == "failed"
+                or float(solver.t) == time
+                or not np.isfinite(solver.y).all()
+            ):
                 break
             state, time = solver.y.copy(), float(solver.t)
             scale, u, pull, s = parts(state)
@@ -128,7 +144,11 @@ def flow_end(problem: LeastSquares, g: float, w: Array, c: float, tolerance: flo
                 return _end(problem, scale, u, time)
             if time >= 2 * marked_at:
                 still = np.abs(state - mark).max() <= 1e-12 * max(1.0, abs(scale))
-                if still and marked_at > 0 and np.linalg.norm(pull - s * u) <= 1e-8 * np.linalg.norm(pull):
+                if (
+                    still
+                    and marked_at > 0
+                    and np.linalg.norm(pull - s * u) <= 1e-8 * np.linalg.norm(pull)
+                ):
                     return _end(problem, scale, u, time)
                 mark, marked_at = state, time
     raise RuntimeError(f"the simulation of the flow stopped at time {time:g}")

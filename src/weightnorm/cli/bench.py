@@ -14,14 +14,21 @@ from ._terminal import finite, print_json, say
 
 
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="A demonstration of a few seconds, against NumPy only.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A demonstration of a few seconds, against NumPy only.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Write the numbers to this JSON file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; the median counts.")] = 5,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")
+    ] = False,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Interleaved repeats; the median counts.")
+    ] = 5,
 ) -> None:
     """Measure weightnorm against its peers, side by side in one run.
 
-    Peers that are not installed are skipped with a line saying so; `pip install weightnorm[bench]` brings them.
+    Peers that are not installed are skipped with a line saying so; `pip install weightnorm[bench]`
+    brings them.
 
     Example: `weightnorm bench --quick`
     """
@@ -73,7 +80,9 @@ def bench(
     raise typer.Exit(0 if written else 1)
 
 
-def _show(console: Console, results: dict[str, Any], norms: Any, sweeps: list[Any], sizes: Any) -> None:
+def _show(
+    console: Console, results: dict[str, Any], norms: Any, sweeps: list[Any], sizes: Any
+) -> None:
     from ..bench import report
 
     say(console, " · ".join(f"{key} {value}" for key, value in results["machine"].items()), "dim")

@@ -17,17 +17,28 @@ def fit(
     data: Annotated[Path, typer.Argument(help="The table: CSV, TSV or Parquet, one row a sample.")],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     method: Annotated[str | None, typer.Option(help="limit (regression), rpgd, wn or gd.")] = None,
-    classify: Annotated[bool, typer.Option("--classify", help="The target is a class, not a number.")] = False,
+    classify: Annotated[
+        bool, typer.Option("--classify", help="The target is a class, not a number.")
+    ] = False,
     scale: Annotated[float, typer.Option(help="The norm of the coefficients at the start.")] = 0.0,
-    ratio: Annotated[float | None, typer.Option(help="The scale's rate over the direction's, free of units.")] = None,
+    ratio: Annotated[
+        float | None, typer.Option(help="The scale's rate over the direction's, free of units.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="For the direction of the start.")] = 0,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")] = None,
-    standardize: Annotated[bool, typer.Option(help="Bring every feature to mean 0 and variance 1 first.")] = True,
-    coefficients: Annotated[Path | None, typer.Option(help="Write the coefficients to this CSV file.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be given again.")
+    ] = None,
+    standardize: Annotated[
+        bool, typer.Option(help="Bring every feature to mean 0 and variance 1 first.")
+    ] = True,
+    coefficients: Annotated[
+        Path | None, typer.Option(help="Write the coefficients to this CSV file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
-    """Fit a table with weight normalization: score, norm, distance to minimum norm, predicted limit.
+    """Fit a table with weight normalization: score, norm, distance to minimum norm, predicted
+    limit.
 
     Example: `weightnorm fit DATA.csv --target price`
     """
@@ -38,7 +49,11 @@ def fit(
     except ImportError as error:
         say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
         raise typer.Exit(1) from None
-    options: dict[str, Any] = {"scale": scale, "random_state": seed, "method": method or ("rpgd" if classify else "limit")}
+    options: dict[str, Any] = {
+        "scale": scale,
+        "random_state": seed,
+        "method": method or ("rpgd" if classify else "limit"),
+    }
     if ratio is not None:
         options["ratio"] = ratio
     try:
@@ -50,7 +65,12 @@ def fit(
         raise typer.Exit(2) from None
     except ArithmeticError as error:
         reason = str(error.args[-1] if error.args else error)
-        say(notes, f"the fit of the target {target!r} failed: {reason}; rescale it, the features or --scale", "red")
+        say(
+            notes,
+            f"the fit of the target {target!r} failed: {reason}; rescale it, the features or "
+            "--scale",
+            "red",
+        )
         raise typer.Exit(2) from None
     written = save("--coefficients", coefficients, fitted.coefficients.to_csv(index=False), notes)
     if as_json:
@@ -65,7 +85,11 @@ def fit(
 
 
 def _table(facts: dict[str, Any], standardize: bool) -> Table:
-    grid = Table(title=f"{facts['samples']:,} samples, {facts['features']:,} features", title_justify="left", show_header=False)
+    grid = Table(
+        title=f"{facts['samples']:,} samples, {facts['features']:,} features",
+        title_justify="left",
+        show_header=False,
+    )
     score = facts["score_name"]
     rows = [
         (
@@ -74,15 +98,28 @@ def _table(facts: dict[str, Any], standardize: bool) -> Table:
             + (")" if facts["method"] == "limit" else f" after {facts['steps']:,} steps)"),
         ),
         (f"{score}, training", f"{facts['train_score']:.4f}"),
-        (f"{score}, {facts['folds']}-fold cross-validation", f"{facts['cv_score']:.4f} ± {facts['cv_spread']:.4f}"),
-        ("norm of the coefficients" + (", standardized features" if standardize else ""), f"{facts['norm']:.6g}"),
+        (
+            f"{score}, {facts['folds']}-fold cross-validation",
+            f"{facts['cv_score']:.4f} ± {facts['cv_spread']:.4f}",
+        ),
+        (
+            "norm of the coefficients" + (", standardized features" if standardize else ""),
+            f"{facts['norm']:.6g}",
+        ),
         ("of which unseen by the data", f"{facts['perp_norm']:.3g}"),
         ("distance to minimum norm", f"{facts['min_norm_distance']:.3g}"),
     ]
     if "predicted_limit_norm" in facts:
         rows.append(("predicted limit: norm", f"{facts['predicted_limit_norm']:.6g}"))
-        rows.append(("predicted limit: distance to minimum norm", f"{facts['predicted_limit_min_norm_distance']:.3g}"))
-        rows.append(("distance to the predicted limit", f"{facts['distance_to_predicted_limit']:.3g}"))
+        rows.append(
+            (
+                "predicted limit: distance to minimum norm",
+                f"{facts['predicted_limit_min_norm_distance']:.3g}",
+            )
+        )
+        rows.append(
+            ("distance to the predicted limit", f"{facts['distance_to_predicted_limit']:.3g}")
+        )
     for name, value in rows:
         grid.add_row(name, value)
     return grid

@@ -32,18 +32,22 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Training in scale × direction coordinates: run it exactly, predict it, explain it.
 
-    Weight normalization and rPGD train a scale g and a direction w with x = g·w/‖w‖. On least squares with more unknowns than
-    equations they end near the solution of smallest norm even from a start far from zero, where gradient descent keeps every
-    bit of its start that the data cannot see. These commands show it, and check the theory behind it.
+    Weight normalization and rPGD train a scale g and a direction w with x = g·w/‖w‖. On least
+    squares with more unknowns than equations they end near the solution of smallest norm even from
+    a start far from zero, where gradient descent keeps every bit of its start that the data cannot
+    see. These commands show it, and check the theory behind it.
 
     Start here:
 
-    - `weightnorm reproduce` — the paper’s figures and a report, in four minutes (`--quick`: half a minute)
+    - `weightnorm reproduce` — the paper’s figures and a report, in four minutes (`--quick`: half a
+    minute)
 
     - `weightnorm verify` — every claim of the theory against simulation
 

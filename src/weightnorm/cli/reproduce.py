@@ -16,14 +16,24 @@ from ._terminal import print_json, say
 
 def reproduce(
     figures: Annotated[
-        list[str] | None, typer.Argument(help="all, figure-1, figure-3, figure-4-top, figure-5, phase-diagram, …")
+        list[str] | None,
+        typer.Argument(help="all, figure-1, figure-3, figure-4-top, figure-5, phase-diagram, …"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer scales and seeds: seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer scales and seeds: seconds.")
+    ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds per point; 20 by default (5 for figure-5), 3 with --quick.")
+        int | None,
+        typer.Option(
+            min=1, help="Seeds per point; 20 by default (5 for figure-5), 3 with --quick."
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where figures, data and the report go.")] = Path("reproduced"),
-    open_report: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
+    out: Annotated[Path, typer.Option(help="Where figures, data and the report go.")] = Path(
+        "reproduced"
+    ),
+    open_report: Annotated[
+        bool, typer.Option("--open", help="Open the report in a browser.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Regenerate the paper's figures, with the exact theory drawn over the runs, and a report.
@@ -34,7 +44,12 @@ def reproduce(
     from ..report.reproduce import reproduce as make
 
     console, notes = Console(), Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     try:
         with Progress(*columns, console=notes, transient=True) as bar:
             task = bar.add_task("reproducing", total=None)
@@ -51,7 +66,9 @@ def reproduce(
         raise typer.Exit(2) from None
     findings = [finding for result in made.results.values() for finding in result.findings]
     if as_json:
-        plain = [{"id": f.id, "paper": f.paper, "found": f.found, "holds": f.holds} for f in findings]
+        plain = [
+            {"id": f.id, "paper": f.paper, "found": f.found, "holds": f.holds} for f in findings
+        ]
         print_json({"report": str(made.report), "findings": plain})
     else:
         _show(console, made, findings)
@@ -68,10 +85,15 @@ def _show(console: Console, made: Any, findings: list[Any]) -> None:
         mark, style = ("holds", "green") if finding.holds else ("does not hold", "yellow")
         console.print(f"{finding.id}: [{style}]{mark}[/] — {escape(finding.found)}", soft_wrap=True)
     if made.certificate is not None:
-        say(console, f"certificate: {'every claim holds in its exact form' if made.certificate.ok else 'BROKEN'}")
+        say(
+            console,
+            "certificate: "
+            f"{'every claim holds in its exact form' if made.certificate.ok else 'BROKEN'}",
+        )
     say(
         console,
-        f"{made.seconds:.1f} s in all, {made.computing_seconds:.1f} s for the runs; a plain NumPy loop would need "
+        f"{made.seconds:.1f} s in all, {made.computing_seconds:.1f} s for the runs; a plain NumPy "
+        "loop would need "
         f"{made.numpy_seconds:.0f} s for them (extrapolated)",
         "dim",
     )

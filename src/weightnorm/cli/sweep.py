@@ -13,9 +13,13 @@ from ._terminal import print_json, say
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="The sweep: a TOML file, such as examples/sweep.toml.")],
+    file: Annotated[
+        Path, typer.Argument(help="The sweep: a TOML file, such as examples/sweep.toml.")
+    ],
     out: Annotated[Path, typer.Option(help="The folder of the store.")] = Path("sweeps"),
-    threads: Annotated[int | None, typer.Option(min=1, help="All available cores by default.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="All available cores by default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Run a grid of training runs from a file, on all cores, and store it.
@@ -57,6 +61,11 @@ def sweep(
         say(notes, "interrupted; the same command goes on where this stopped", "yellow")
         raise typer.Exit(130) from None
     if as_json:
-        print_json({"path": str(outcome.path), "computed": outcome.computed, "reused": outcome.reused})
+        print_json(
+            {"path": str(outcome.path), "computed": outcome.computed, "reused": outcome.reused}
+        )
     else:
-        say(console, f"{outcome.path}: {outcome.computed} shards computed, {outcome.reused} there already")
+        say(
+            console,
+            f"{outcome.path}: {outcome.computed} shards computed, {outcome.reused} there already",
+        )

@@ -13,15 +13,28 @@ from rich.table import Table
 from ._files import save, try_path
 from ._terminal import print_json, say
 
-STYLES = {"holds": "green", "holds with condition": "cyan", "fails as printed": "yellow", "broken": "bold red"}
+STYLES = {
+    "holds": "green",
+    "holds with condition": "cyan",
+    "fails as printed": "yellow",
+    "broken": "bold red",
+}
 
 
 def verify(
-    instances: Annotated[int, typer.Option(min=1, help="Random and hostile instances per claim, about.")] = 24,
+    instances: Annotated[
+        int, typer.Option(min=1, help="Random and hostile instances per claim, about.")
+    ] = 24,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the instances.")] = 0,
-    only: Annotated[list[str] | None, typer.Option(help="Check this claim only; may be repeated.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the certificate to this page as well.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of {id, verdict, …} instead of a table.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Check this claim only; may be repeated.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the certificate to this page as well.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a list of {id, verdict, …} instead of a table.")
+    ] = False,
 ) -> None:
     """Check every claim of the theory against simulation, in front of you.
 
@@ -34,7 +47,12 @@ def verify(
 
     console, notes = Console(), Console(stderr=True)
     try_path("--markdown", markdown, notes)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=notes, transient=True) as bar:
         task = bar.add_task("verifying", total=None)
 
@@ -55,7 +73,10 @@ def verify(
 
 
 def _show(console: Console, certificate: Any) -> None:
-    table = Table(title=f"{len(certificate.lines)} claims, {certificate.instances} instances each, seed {certificate.seed}")
+    table = Table(
+        title=f"{len(certificate.lines)} claims, {certificate.instances} instances each, "
+        f"seed {certificate.seed}"
+    )
     for name, justify in (
         ("claim", "left"),
         ("paper", "left"),
@@ -65,16 +86,34 @@ def _show(console: Console, certificate: Any) -> None:
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for line in certificate.lines:
-        printed = f"{line.refuted}/{line.printed} fail" if line.refuted else f"{line.printed} hold" if line.printed else "–"
+        printed = (
+            f"{line.refuted}/{line.printed} fail"
+            if line.refuted
+            else f"{line.printed} hold"
+            if line.printed
+            else "–"
+        )
         verdict, style = line.verdict, STYLES[line.verdict]
         if line.ok and not line.as_established:
             verdict += f" here (more instances: {line.claim.verdict})"
-        table.add_row(line.claim.id, line.claim.paper, f"[{style}]{verdict}[/]", f"{line.comparisons} hold", printed)
+        table.add_row(
+            line.claim.id,
+            line.claim.paper,
+            f"[{style}]{verdict}[/]",
+            f"{line.comparisons} hold",
+            printed,
+        )
     console.print(table)
-    counts = {verdict: sum(line.verdict == verdict for line in certificate.lines) for verdict in STYLES}
+    counts = {
+        verdict: sum(line.verdict == verdict for line in certificate.lines) for verdict in STYLES
+    }
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     for line in certificate.lines:
         if not line.ok:
             console.print(f"{line.claim.id}: {line.claim.exact}", style="red", markup=False)
             console.print(f"  on {line.counterexample}", markup=False)
-    console.print("As printed means: in the paper's own form. weightnorm verify --json has every counterexample.", style="dim")
+    console.print(
+        "As printed means: in the paper's own form. weightnorm verify --json has every "
+        "counterexample.",
+        style="dim",
+    )

@@ -29,8 +29,8 @@ class Start:
     clock : int
         The step number at which schedules begin.
     state : object, optional
-        The state of the method; by default `method.init` of the above. It is the exact one at which an earlier run of the same
-        method and backend stopped.
+        The state of the method; by default `method.init` of the above. It is the exact one at which
+        an earlier run of the same method and backend stopped.
     limit : (n,) array, optional
         The loss beyond which a run has diverged; by default far above that of its start.
     norm : array, optional
@@ -50,10 +50,11 @@ class Start:
 
 @dataclass(frozen=True)
 class Position:
-    """Where n runs stand: x = scale·unit in the problem's coordinates. Gradient descent has scale ‖x‖ ≥ 0.
+    """Where n runs stand: x = scale·unit in the problem's coordinates. Gradient descent has scale
+    ‖x‖ ≥ 0.
 
-    For matrix problems unit is (n, d, r), and scale (n,) or (n, r). `perp` (n,) is the signed length of the unit
-    direction's part off the row space; NaN where it is not known.
+    For matrix problems unit is (n, d, r), and scale (n,) or (n, r). `perp` (n,) is the signed
+    length of the unit direction's part off the row space; NaN where it is not known.
     """
 
     unit: Array
@@ -87,7 +88,8 @@ class Batch(ABC):
     alive : (n,) bool array
         Which runs have neither reached the tolerance nor left the limit nor been retired.
     loss, limit : (n,) arrays
-        The loss at the current iterate, or at the last one of a run that ended; and that beyond which a run has diverged.
+        The loss at the current iterate, or at the last one of a run that ended; and that beyond
+        which a run has diverged.
     ended_at : (n,) int array
         The step number each run is at, or ended at.
     """
@@ -136,7 +138,9 @@ class Batch(ABC):
     def gradient_vanishes(self) -> NDArray[np.bool_]:
         """Where the gradient in the method's own coordinates is zero to rounding."""
         position = self.position()
-        return np.asarray(self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale))
+        return np.asarray(
+            self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale)
+        )
 
     def set_limit(self, limit: Array) -> None:
         """Set the loss beyond which a run has diverged, and end those that are beyond it."""
@@ -149,14 +153,18 @@ class Batch(ABC):
 
 
 def safe_norm(vector: Array, scale: Array) -> Array:
-    """`block_norm` without over- or underflow of the squares: slower, for what is shown and not for every step."""
+    """`block_norm` without over- or underflow of the squares: slower, for what is shown and not
+    for every step.
+    """
     largest = np.abs(vector).max(axis=tuple(range(1, vector.ndim)) if scale.ndim == 1 else (1,))
     largest = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     return np.asarray(largest * block_norm(vector / expand(largest, vector), scale))
 
 
 def settled(schedules: Sequence[Schedule], since: int) -> bool:
-    """Whether schedules have kept their values since that step and will keep them: a frozen phase may thaw."""
+    """Whether schedules have kept their values since that step and will keep them: a frozen
+    phase may thaw.
+    """
     ends = [schedule.settled_from for schedule in schedules]
     return all(end is not None and end <= since for end in ends)
 
@@ -166,7 +174,15 @@ def multiples(every: int, first: int, last: int) -> NDArray[np.int64]:
     return np.arange(-(-first // every) * every, last + 1, every, dtype=np.int64)
 
 
-def records(problem: Any, step: NDArray[np.int64], loss: Array, scale: Array, norm: Array, unit: Array, perp: Array) -> Records:
+def records(
+    problem: Any,
+    step: NDArray[np.int64],
+    loss: Array,
+    scale: Array,
+    norm: Array,
+    unit: Array,
+    perp: Array,
+) -> Records:
     """Records of iterates at these scales and unit directions; `perp` as in Position."""
     return Records(step, loss, scale, norm, *problem.norms(unit, scale, perp))
 
@@ -174,7 +190,10 @@ def records(problem: Any, step: NDArray[np.int64], loss: Array, scale: Array, no
 def gather(problem: Any, step: NDArray[np.int64], rows: list[tuple[Array, Position]]) -> Records:
     """The records of the first run from its losses and positions."""
     positions = [position for _, position in rows]
-    columns = [np.array([getattr(p, name)[0] for p in positions]) for name in ("scale", "direction_norm", "unit", "perp")]
+    columns = [
+        np.array([getattr(p, name)[0] for p in positions])
+        for name in ("scale", "direction_norm", "unit", "perp")
+    ]
     return records(problem, step, np.concatenate([loss for loss, _ in rows]), *columns)
 
 
@@ -182,7 +201,12 @@ def join(pieces: Sequence[Records]) -> Records | None:
     """Records one after the other; None if there are none."""
     if not pieces:
         return None
-    return Records(*(np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Records)))
+    return Records(
+        *(
+            np.concatenate([getattr(piece, field.name) for piece in pieces])
+            for field in fields(Records)
+        )
+    )
 
 
 def take(records: Records, which: slice | NDArray[np.bool_]) -> Records:
@@ -196,14 +220,22 @@ def position_of(state: State, has_scale: bool, problem: Any, perp_units: Array |
     wide = expand(norm, state.vector)
     with np.errstate(invalid="ignore"):
         unit = state.vector / np.where(wide == 0, 1.0, wide)  # NaN where a run has diverged
-    perp = np.full(len(norm), np.nan) if perp_units is None else np.einsum("ij,ij->i", unit, perp_units)
+    perp = (
+        np.full(len(norm), np.nan)
+        if perp_units is None
+        else np.einsum("ij,ij->i", unit, perp_units)
+    )
     if not has_scale:
         return Position(unit, problem.scale_of(norm), np.ones_like(norm), perp)
     return Position(unit, state.scale, norm, perp)
 
 
-def record_by_pieces(batch: Any, advance: Callable[[int], object], count: int, every: int) -> Records | None:
-    """Advance from one record to the next, for a kernel that does not record; the whole positions become a few numbers."""
+def record_by_pieces(
+    batch: Any, advance: Callable[[int], object], count: int, every: int
+) -> Records | None:
+    """Advance from one record to the next, for a kernel that does not record; the whole
+    positions become a few numbers.
+    """
     rows: list[tuple[Array, Position]] = []
     steps: list[int] = []
     pieces: list[Records] = []

@@ -1,7 +1,9 @@
-"""The loop: advance a batch slice by slice until each run has converged, diverged, stalled or used up its steps.
+"""The loop: advance a batch slice by slice until each run has converged, diverged, stalled or used
+up its steps.
 
-What differs between `run`, `sweep`, `search_step` and the classifier is the policy: how many steps, what is recorded, and a
-judge that looks at the runs between slices. The judge of standing still is here.
+What differs between `run`, `sweep`, `search_step` and the classifier is the policy: how many steps,
+what is recorded, and a judge that looks at the runs between slices. The judge of standing still is
+here.
 """
 
 from __future__ import annotations
@@ -19,21 +21,29 @@ from .batch import Array, Batch, Position, Records, records
 from .recording import Recorder
 
 SLICE = 2**15  # steps of one call, at most …
-WORK = 2**28  # … and numbers it may update: a fraction of a second, so that an interruption is heard
-ASKED = 64  # steps for which a callable schedule is evaluated ahead, because it may fail beyond the last step
+WORK = (
+    2**28
+)  # … and numbers it may update: a fraction of a second, so that an interruption is heard
+# steps for which a callable schedule is evaluated ahead, because it may fail beyond the last step
+ASKED = 64
 EPS = float(np.finfo(np.float64).eps)
 STILL = 8 * EPS  # a step that moves a run less than this, relatively, is rounding
 FIRST_LOOK = 4096
 WINDOW = 32  # steps before a look that are followed one by one …
 LONGEST_PERIOD = WINDOW // 2  # … so that a cycle of this period passes twice
-RECURS = 1e-3  # coming back to within this share of the motion is a cycle, whatever rounding does to it
-SHALLOW = 1e-10  # going round in less than this, relatively, is rounding too, where the loss gains nothing
+RECURS = (
+    1e-3  # coming back to within this share of the motion is a cycle, whatever rounding does to it
+)
+# going round in less than this, relatively, is rounding too, where the loss gains nothing
+SHALLOW = 1e-10
 NUM_MIXED = 3  # combinations of a direction that stand for it
 GAIN = 64 * EPS  # a loss that fell by less than this share of itself has not improved at all …
 SMALL_GAIN = 0.5  # … and by less than this while the steps doubled, not to speak of
 RISE = 0.01  # a step that takes the loss up by this share of it is no rounding
 CODES = {status: status.code for status in Status}
-quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")  # a diverging run may overflow
+quietly = np.errstate(
+    over="ignore", invalid="ignore", divide="ignore", under="ignore"
+)  # a diverging run may overflow
 
 
 class Judge:
@@ -86,15 +96,17 @@ class Policy:
 
 
 def judge_for(method: Any) -> Judge:
-    """The judge of standing still; none for a method with random steps, which never stands still for good."""
+    """The judge of standing still; none for a method with random steps, which never stands still
+    for good.
+    """
     return Standstill() if getattr(method, "sampling", None) is None else Judge()
 
 
 def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
     """Advance a batch to the ends of its runs, at most `max_steps` each; the status code of each.
 
-    A run that neither converged nor diverged nor stalled has the code of `max_steps`. A tolerance of zero means: make
-    all the steps; such runs are not judged for standing still.
+    A run that neither converged nor diverged nor stalled has the code of `max_steps`. A tolerance
+    of zero means: make all the steps; such runs are not judged for standing still.
     """
     judge, recorder, end = policy.judge, policy.recorder, batch.clock + policy.max_steps
     status = np.full(batch.alive.size, CODES[Status.MAX_STEPS], dtype=np.int8)
@@ -104,7 +116,11 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
         longest = min(longest, ASKED)
     if judging:
         _retire(batch, judge.at_start(batch), status)
-    if recorder is not None and (policy.max_steps == 0 or not batch.alive[0]) and batch.clock % recorder.every == 0:
+    if (
+        recorder is not None
+        and (policy.max_steps == 0 or not batch.alive[0])
+        and batch.clock % recorder.every == 0
+    ):
         recorder.add(_here(batch))
     while batch.alive.any() and batch.clock < end and not policy.cancelled():
         until = min(end, judge.until(batch)) if judging else end
@@ -116,7 +132,9 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
     if judging and policy.max_steps and batch.alive.any():
         _retire(batch, judge.at_end(batch), status)
     ended = ~batch.alive & (status != CODES[Status.STATIONARY])
-    status[ended] = np.where(batch.loss[ended] <= policy.tolerance, CODES[Status.CONVERGED], CODES[Status.DIVERGED])
+    status[ended] = np.where(
+        batch.loss[ended] <= policy.tolerance, CODES[Status.CONVERGED], CODES[Status.DIVERGED]
+    )
     return status
 
 
@@ -135,7 +153,9 @@ def _retire(batch: Batch, which: NDArray[np.bool_] | None, status: NDArray[np.in
 
 @dataclass(frozen=True, eq=False)
 class _Glimpse:
-    """One step of the window: its number, a few numbers per run that tell positions apart, the loss, and what moved."""
+    """One step of the window: its number, a few numbers per run that tell positions apart, the
+    loss, and what moved.
+    """
 
     clock: int
     numbers: Array
@@ -145,19 +165,23 @@ class _Glimpse:
 
 @dataclass
 class Standstill(Judge):
-    """Looks at the runs at step 4,096 and then whenever the step number has doubled: often enough, and cheap.
+    """Looks at the runs at step 4,096 and then whenever the step number has doubled: often enough,
+    and cheap.
 
-    Before a look the runs are followed for a few steps, one by one, unless all of them still make good progress.
+    Before a look the runs are followed for a few steps, one by one, unless all of them still make
+    good progress.
 
     Attributes
     ----------
     cycling, rough : (n,) bool arrays or None
-        Which runs came back to the same points at the last look, and whose loss went up and down without improving.
+        Which runs came back to the same points at the last look, and whose loss went up and down
+        without improving.
     watched : (n,) bool array
-        Which runs are judged at the next look: those whose loss has not halved since the last, whatever the others do.
+        Which runs are judged at the next look: those whose loss has not halved since the last,
+        whatever the others do.
     growing : (n, size) bool array or None
-        Which coordinates grew in size at every step of the window: a small part that leaves a saddle moves less than
-        rounding at first, but it keeps growing.
+        Which coordinates grew in size at every step of the window: a small part that leaves a
+        saddle moves less than rounding at first, but it keeps growing.
     """
 
     last_clock: int = 0
@@ -177,7 +201,9 @@ class Standstill(Judge):
         """Those in S = {g = 0, yᵀAw = 0}; only a run at scale zero can be stuck from the start."""
         if not batch.has_zero_scale:
             return None
-        return gradient_vanishes(batch) & ~batch.position().scale.reshape(batch.alive.size, -1).any(axis=1)
+        return gradient_vanishes(batch) & ~batch.position().scale.reshape(batch.alive.size, -1).any(
+            axis=1
+        )
 
     def until(self, batch: Batch) -> int:
         """The window before the next look, or one step at a time inside it."""
@@ -208,10 +234,11 @@ class Standstill(Judge):
         return max(FIRST_LOOK, 1 << clock.bit_length())
 
     def follows(self, batch: Batch) -> bool:
-        """Whether any runs are to be followed up to the next look; decided once, when the window before it begins.
+        """Whether any runs are to be followed up to the next look; decided once, when the window
+        before it begins.
 
-        The first look only takes note of the loss. At later ones runs whose loss has halved since are left alone, whatever
-        the others do.
+        The first look only takes note of the loss. At later ones runs whose loss has halved since
+        are left alone, whatever the others do.
         """
         look = self.next_look(batch.clock)
         if self.judged != look:
@@ -231,7 +258,9 @@ class Standstill(Judge):
     def remember(self, batch: Batch) -> None:
         """Remember where the runs are at one step of the window before a look."""
         now = batch.position()
-        if self.window and self.window[-1].clock != batch.clock - 1:  # steps were made unwatched: begin anew
+        if (
+            self.window and self.window[-1].clock != batch.clock - 1
+        ):  # steps were made unwatched: begin anew
             self.before, self.growing, self.window = None, None, []
         moved = np.ones(len(now.scale), dtype=bool)
         if self.before is not None:
@@ -241,7 +270,9 @@ class Standstill(Judge):
         self.before = now
 
     def look(self, batch: Batch) -> NDArray[np.bool_]:
-        """Which runs stand still: their gradient vanishes, or their steps are rounding and the loss no longer improves."""
+        """Which runs stand still: their gradient vanishes, or their steps are rounding and the
+        loss no longer improves.
+        """
         self.remember(batch)
         still = gradient_vanishes(batch) & self.watched
         losses = np.array([glimpse.loss for glimpse in self.window])
@@ -249,7 +280,9 @@ class Standstill(Judge):
             lowest = losses.min(axis=0)
             if self.best is not None and self.growing is not None:
                 settled = batch.settled_since(self.last_clock)
-                idle, fruitless = (settled & ~(lowest < (1.0 - gain) * self.best) for gain in (GAIN, SMALL_GAIN))
+                idle, fruitless = (
+                    settled & ~(lowest < (1.0 - gain) * self.best) for gain in (GAIN, SMALL_GAIN)
+                )
                 recurs, depth = self._recurrence()
                 rests = ~np.array([glimpse.moved for glimpse in self.window[1:]]).any(axis=0)
                 leaves = self.growing.any(axis=1)
@@ -258,12 +291,17 @@ class Standstill(Judge):
                 rises = (np.diff(losses, axis=0) > RISE * losses[1:]).any(axis=0)
                 self.rough = fruitless & rises & ~self.cycling & ~still & self.watched
                 lowest = np.where(self.watched, np.fmin(lowest, self.best), self.best)
-        self.best, self.last_clock = lowest, batch.clock - WINDOW  # as for runs that were not followed
+        self.best, self.last_clock = (
+            lowest,
+            batch.clock - WINDOW,
+        )  # as for runs that were not followed
         self.before, self.growing, self.window = None, None, []
         return np.asarray(still)
 
     def _recurrence(self) -> tuple[NDArray[np.bool_], Array]:
-        """Which runs came back after 2 … LONGEST_PERIOD steps, all through a period, and how far they went meanwhile."""
+        """Which runs came back after 2 … LONGEST_PERIOD steps, all through a period, and how far
+        they went meanwhile.
+        """
         track = np.array([glimpse.numbers for glimpse in self.window])  # (steps, runs, numbers)
         count, scales = track.shape[1], track[..., :-NUM_MIXED]
         largest = np.abs(scales).max(axis=(0, 2), keepdims=True)
@@ -286,7 +324,9 @@ def gradient_vanishes(batch: Batch) -> NDArray[np.bool_]:
 
 
 def _numbers(position: Position) -> Array:
-    """The scale and a few fixed combinations of the direction: enough to tell whether a run is back where it was."""
+    """The scale and a few fixed combinations of the direction: enough to tell whether a run is
+    back where it was.
+    """
     count = len(position.scale)
     unit = position.unit.reshape(count, -1)
     return np.column_stack([position.scale.reshape(count, -1), unit @ _mixture(unit.shape[1])])
@@ -301,7 +341,9 @@ def _mixture(size: int) -> Array:
 def _grew(last: Position, now: Position) -> NDArray[np.bool_]:
     """Which coordinates grew by more than rounding, relative to themselves."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.abs(now.unit) > (1.0 + STILL) * np.abs(last.unit)).reshape(len(now.scale), -1)
+        return np.asarray(np.abs(now.unit) > (1.0 + STILL) * np.abs(last.unit)).reshape(
+            len(now.scale), -1
+        )
 
 
 def _same(last: Position, now: Position) -> NDArray[np.bool_]:

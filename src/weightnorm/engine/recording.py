@@ -11,7 +11,9 @@ MAX_RECORDS = 2**21
 
 
 class Recorder:
-    """Collects the records of a run within bounded memory: beyond MAX_RECORDS it keeps every second one."""
+    """Collects the records of a run within bounded memory: beyond MAX_RECORDS it keeps every
+    second one.
+    """
 
     def __init__(self, every: int, limit: int = MAX_RECORDS) -> None:
         self.every = every

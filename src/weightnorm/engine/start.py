@@ -2,8 +2,9 @@
 
     start(methods, problem, starts) -> batch;   loop(batch, policy) -> statuses
 
-`check_method` says whether a method and a problem go together, `coordinates` in which coordinates it runs, and `start` which
-backend advances it: a compiled kernel that knows both the problem and the method, or else the method's own rule in NumPy.
+`check_method` says whether a method and a problem go together, `coordinates` in which coordinates
+it runs, and `start` which backend advances it: a compiled kernel that knows both the problem and
+the method, or else the method's own rule in NumPy.
 """
 
 from __future__ import annotations
@@ -27,39 +28,57 @@ from .backends.sensing import SensingBatch
 from .batch import Batch, Start
 
 GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
-ISOMETRY = 1e-3  # what coordinates may change a squared length by: far more than rounding, far less than a mistake
-BACKENDS: dict[str, Any] = {"rules": RulesBatch, "diagonal": DiagonalBatch, "sampled": SampledBatch, "sensing": SensingBatch}
+# what coordinates may change a squared length by: far more than rounding, far less than a mistake
+ISOMETRY = 1e-3
+BACKENDS: dict[str, Any] = {
+    "rules": RulesBatch,
+    "diagonal": DiagonalBatch,
+    "sampled": SampledBatch,
+    "sensing": SensingBatch,
+}
 
 
 def check_method(method: Any, problem: Any) -> None:
-    """Refuse what is not a method, what is not a problem, and a method that asks for more than the problem has."""
+    """Refuse what is not a method, what is not a problem, and a method that asks for more than
+    the problem has.
+    """
     if isinstance(method, type):
-        raise TypeError(f"method must be a method with its steps, got the class {method.__name__}; call it with step sizes")
+        raise TypeError(
+            f"method must be a method with its steps, got the class {method.__name__}; call it "
+            "with step sizes"
+        )
     if not all(hasattr(method, name) for name in ("init", "evaluate", "update", "schedules")):
         raise TypeError(
-            f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: {method!r}; one of your own "
+            f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: "
+            f"{method!r}; one of your own "
             "has init, evaluate, update and schedules"
         )
     if not hasattr(type(problem), "scale_direction_gradients"):
         raise TypeError(
             "problem must be a LeastSquares, a GeneralizedLinear or a MatrixSensing, got "
-            f"{type(problem).__name__}; use wn.LeastSquares(A, y), or subclass wn.Problem for one of your own"
+            f"{type(problem).__name__}; use wn.LeastSquares(A, y), or subclass wn.Problem for one "
+            "of your own"
         )
     kind = type(problem).__name__
     _validate.integer(f"dimension of {kind}", getattr(problem, "dimension", None), minimum=1)
     if columns(method) and not problem.has_columns:
         raise ValueError(
-            f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, and "
+            f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, "
+            "and "
             f"{kind} has one block; use blocks='all'"
         )
     require_curvature(method, problem)
     sampling = getattr(method, "sampling", None)
     if sampling is not None:
         if not problem.num_samples:
-            raise ValueError(f"{method.name} draws samples (batch_size or label_noise), and {kind} has none to draw from")
+            raise ValueError(
+                f"{method.name} draws samples (batch_size or label_noise), and {kind} has none to "
+                "draw from"
+            )
         if getattr(method, "label_noise", 0.0) and not problem.has_label_noise:
             raise ValueError(
-                f"{method.name}(label_noise={method.label_noise:g}) adds noise to y, and the y of {kind} are no numbers to add "
+                f"{method.name}(label_noise={method.label_noise:g}) adds noise to y, and the y of "
+                f"{kind} are no numbers to add "
                 "it to; use label_noise=0"
             )
         sampling.draws(problem.num_samples)
@@ -71,11 +90,13 @@ def columns(method: Any) -> bool:
 
 
 def runs_reduced(method: Any) -> bool:
-    """Whether a method means the same in reduced coordinates: one of ours, or one whose own class says so.
+    """Whether a method means the same in reduced coordinates: one of ours, or one whose own class
+    says so.
 
-    The reduction is an isometry, so it is exact for rules that see lengths and angles only. A rule that looks at single
-    coordinates (their signs, a box, a threshold) means something else there, and no trial can rule that out: so a class of
-    unknown kind runs in full coordinates, unless it says `rotation_equivariant = True` in its own body.
+    The reduction is an isometry, so it is exact for rules that see lengths and angles only. A rule
+    that looks at single coordinates (their signs, a box, a threshold) means something else there,
+    and no trial can rule that out: so a class of unknown kind runs in full coordinates, unless it
+    says `rotation_equivariant = True` in its own body.
     """
     for kind in type(method).__mro__:
         if kind in COMPILED:  # ours: what a class inherits from it says nothing of its own rule
@@ -86,13 +107,18 @@ def runs_reduced(method: Any) -> bool:
 
 
 def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
-    """The reduction a method runs in: the problem's own coordinates, or reduced ones where that means the same."""
+    """The reduction a method runs in: the problem's own coordinates, or reduced ones where that
+    means the same.
+    """
     sampling = getattr(method, "sampling", None) is not None
-    space = problem.reduce(samples=sampling) if reduced and runs_reduced(method) else problem.in_full()
+    space = (
+        problem.reduce(samples=sampling) if reduced and runs_reduced(method) else problem.in_full()
+    )
     small = space.problem
     if sampling and type(small).sample is Problem.sample:
         raise TypeError(
-            f"{method.name} draws samples (batch_size or label_noise), and {type(small).__name__} has no sample(rows, noise)"
+            f"{method.name} draws samples (batch_size or label_noise), and {type(small).__name__} "
+            "has no sample(rows, noise)"
         )
     return space
 
@@ -100,49 +126,70 @@ def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
 def require_isometry(space: Any, units: Array, entered: Array) -> None:
     """Refuse coordinates that change lengths: runs in them are others than in full ones."""
     axes = tuple(range(1, entered.ndim))
-    off = np.abs((entered * entered).sum(axis=axes) / (units * units).sum(axis=tuple(range(1, units.ndim))) - 1.0)
+    off = np.abs(
+        (entered * entered).sum(axis=axes) / (units * units).sum(axis=tuple(range(1, units.ndim)))
+        - 1.0
+    )
     if not off.max(initial=0.0) <= ISOMETRY:
         raise ValueError(
-            f"{type(space).__name__} must keep lengths, or runs in reduced coordinates are others than in full ones; it "
+            f"{type(space).__name__} must keep lengths, or runs in reduced coordinates are others "
+            "than in full ones; it "
             f"changed a squared length by {off.max():.2g} of itself"
         )
 
 
 def private_copy(method: Method) -> Method:
-    """The method a run works with: a copy where it may keep state on itself, so that nothing leaks into the next run."""
+    """The method a run works with: a copy where it may keep state on itself, so that nothing
+    leaks into the next run.
+    """
     if type(method) in COMPILED:
         return method
     try:
         return copy.deepcopy(method)
     except Exception as error:
         raise TypeError(
-            f"method {type(method).__name__} cannot be copied ({error}); every run works on a copy of its own, so that "
+            f"method {type(method).__name__} cannot be copied ({error}); every run works on a copy "
+            "of its own, so that "
             "what a method keeps on itself does not leak into other runs"
         ) from error
 
 
 def descent_scale(method: Method, problem: Any, scale: Array) -> Array:
-    """The scale a method starts from: its own, or for a method without one the length of the vector it trains."""
+    """The scale a method starts from: its own, or for a method without one the length of the
+    vector it trains.
+    """
     return scale if method.has_scale else np.asarray(problem.descent_norm(scale))
 
 
 def undefined(method: Method, problem: Any, scale: Array) -> Any:
-    """Which starts a method cannot make: a step divides by a zero scale, or the weights do not exist."""
+    """Which starts a method cannot make: a step divides by a zero scale, or the weights do not
+    exist.
+    """
     vector, other = bind_steps(method, problem)
-    return vector.undefined_at(scale) | other.undefined_at(scale) | np.isnan(descent_scale(method, problem, scale))
+    return (
+        vector.undefined_at(scale)
+        | other.undefined_at(scale)
+        | np.isnan(descent_scale(method, problem, scale))
+    )
 
 
 def check_scale(method: Method, problem: Any, scale: Array) -> None:
     """Refuse a start that a method cannot make."""
     if np.isnan(descent_scale(method, problem, scale)).any():
         kind = type(problem).__name__
-        raise ValueError(f"scale must be at least 0 for {method.name} on {kind}, since X = U Uᵀ, got {np.ravel(scale)[0]:g}")
+        raise ValueError(
+            f"scale must be at least 0 for {method.name} on {kind}, since X = U Uᵀ, got "
+            f"{np.ravel(scale)[0]:g}"
+        )
     if scale.all():
         return
-    for name, step in zip(("direction_step", "scale_step"), bind_steps(method, problem), strict=True):
+    for name, step in zip(
+        ("direction_step", "scale_step"), bind_steps(method, problem), strict=True
+    ):
         if step.undefined_at(scale).any():
             raise ValueError(
-                f"scale is 0 and the {name} of {method.name} has a factor |g|^{step.scale_power:g}, which is undefined "
+                f"scale is 0 and the {name} of {method.name} has a factor "
+                f"|g|^{step.scale_power:g}, which is undefined "
                 "there; start from another scale or use a constant step"
             )
 
@@ -174,7 +221,8 @@ def start(
     starts : Start, or one per run
         One may hold many runs of one method.
     tolerance : float
-        Runs stop at the first iterate with loss <= tolerance. Zero asks for all the steps: not even a loss of zero stops then.
+        Runs stop at the first iterate with loss <= tolerance. Zero asks for all the steps: not even
+        a loss of zero stops then.
     compiled : bool
         False runs the NumPy rules even where there is a kernel.
     threads : int
@@ -208,6 +256,13 @@ def _begun(method: Method, start: Start) -> Start:
 
 
 def divergence_limit(start_loss: Array, reference: Any) -> Array:
-    """The loss beyond which a run counts as diverged; never so large that it could not be exceeded."""
+    """The loss beyond which a run counts as diverged; never so large that it could not be
+    exceeded.
+    """
     with np.errstate(over="ignore"):
-        return np.asarray(np.minimum(GROWTH * np.maximum(start_loss, np.maximum(reference, np.finfo(np.float64).tiny)), 1e300))
+        return np.asarray(
+            np.minimum(
+                GROWTH * np.maximum(start_loss, np.maximum(reference, np.finfo(np.float64).tiny)),
+                1e300,
+            )
+        )

@@ -63,7 +63,9 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
                 as_schedule(name, getattr(self, name))
         return Options(
             _validate.choice("method", self.method, methods),
-            _validate.squarable("ratio", _validate.real("ratio", self.ratio, minimum=0.0, strict=True)),
+            _validate.squarable(
+                "ratio", _validate.real("ratio", self.ratio, minimum=0.0, strict=True)
+            ),
             _validate.real("tol", self.tol, minimum=0.0),
             _validate.integer("max_iter", self.max_iter, minimum=1),
         )

@@ -25,10 +25,12 @@ METHODS = ("rpgd", "wn", "gd")
 
 
 class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignore[misc]
-    """Logistic regression by weight normalization: two classes with one scale, more with one scale a class.
+    """Logistic regression by weight normalization: two classes with one scale, more with one scale
+    a class.
 
-    Where the classes can be separated training drives the weights towards the maximum margin, and the part of the direction
-    that the data cannot see vanishes like g^(−1/ratio); gradient descent keeps it.
+    Where the classes can be separated training drives the weights towards the maximum margin, and
+    the part of the direction that the data cannot see vanishes like g^(−1/ratio); gradient descent
+    keeps it.
 
     Parameters
     ----------
@@ -42,16 +44,19 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     intercept_init : array shaped like intercept_, optional
         The intercepts of a warm start; without it the mean logit starts at zero.
     ratio : float
-        The scale's rate over the direction's, in units of the weights' own square: c = ratio·max(g², n_samples/‖X‖_F²) (X
-        centred), so that it means the same in any units of X. The smaller it is, the more of the start is forgotten.
+        The scale's rate over the direction's, in units of the weights' own square: c =
+        ratio·max(g², n_samples/‖X‖_F²) (X centred), so that it means the same in any units of X.
+        The smaller it is, the more of the start is forgotten.
     direction_step, scale_step : float, Schedule or callable, optional
-        By default chosen anew every 50 steps, and smaller after steps that did not lower the loss, with γ = c·η; one number
-        gives the other. `direction_step` is the step of gradient descent too.
+        By default chosen anew every 50 steps, and smaller after steps that did not lower the loss,
+        with γ = c·η; one number gives the other. `direction_step` is the step of gradient descent
+        too.
     fit_intercept : bool
-        The intercept is trained as the weight of one more, constant feature, as large as the others are on average.
+        The intercept is trained as the weight of one more, constant feature, as large as the others
+        are on average.
     tol : float
-        Training stops when the loss is at most this share of its value at zero weights, or falls by less than that in 50
-        steps.
+        Training stops when the loss is at most this share of its value at zero weights, or falls by
+        less than that in 50 steps.
     max_iter : int
     random_state : int, RandomState or None
 
@@ -67,7 +72,8 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     perp_norm_ : float
         The norm of the part of all weights that the data cannot see.
     min_norm_distance_ : float
-        The distance to the smallest weights with the same training predictions: without their unseen part. The same number.
+        The distance to the smallest weights with the same training predictions: without their
+        unseen part. The same number.
 
     Examples
     --------
@@ -111,7 +117,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> WeightNormClassifier:
-        """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least two classes."""
+        """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least
+        two classes.
+        """
         method, ratio, tol, max_iter = self._options(METHODS)
         for name in ("direction_step", "scale_step"):
             step = getattr(self, name)
@@ -127,12 +135,16 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             raise ValueError(f"y has no class labels: {error}") from error
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two")
+            raise ValueError(
+                f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two"
+            )
         one_hot = (labels[:, None] == np.arange(self.classes_.size)).astype(np.float64)
         targets = one_hot[:, 1:] if self.classes_.size == 2 else one_hot
         intercept = bool(self.fit_intercept)
         centred = centre(X, intercept, add_constant=intercept)
-        problem = GeneralizedLinear(centred.A, np.zeros(len(labels)), "squared")  # for its factorisation
+        problem = GeneralizedLinear(
+            centred.A, np.zeros(len(labels)), "squared"
+        )  # for its factorisation
         problem.factorise(centred.noise)
         matrix = problem.reduce().problem.matrix
         scale, directions = self._start(X.shape[1], targets.shape[1], centred)
@@ -145,7 +157,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             self.direction_step, self.scale_step,
         )  # fmt: skip
         if trained.status != "converged":
-            warnings.warn(f"{method} did not converge: {trained.message}", ConvergenceWarning, stacklevel=2)
+            warnings.warn(
+                f"{method} did not converge: {trained.message}", ConvergenceWarning, stacklevel=2
+            )
         units = rest / np.where(size > 0, size, 1.0)[:, None]
         weights = problem.factorisation.lift(np.ascontiguousarray(trained.weights[:-1].T))
         self._keep(weights + trained.weights[-1][:, None] * units, trained, centred)
@@ -156,7 +170,11 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         self.intercept_ = np.zeros(len(weights))
         if centred.constant > 0:
             self.intercept_ = centred.constant * weights[:, -1] - self.coef_ @ centred.means
-        self.n_iter_, self.status_, self.scale_ = max(1, trained.num_steps), trained.status, trained.scale
+        self.n_iter_, self.status_, self.scale_ = (
+            max(1, trained.num_steps),
+            trained.status,
+            trained.scale,
+        )
         self.perp_norm_ = self.min_norm_distance_ = float(np.linalg.norm(trained.weights[-1]))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -179,7 +197,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         which = (logits > 0).astype(np.intp) if self.classes_.size == 2 else logits.argmax(axis=1)
         return np.asarray(self.classes_[which])
 
-    def _start(self, num_features: int, num_columns: int, centred: Centred) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _start(
+        self, num_features: int, num_columns: int, centred: Centred
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The scales (K,) and unit directions (n_features and the constant, K) of the start."""
         generator = self._generator()
         shape = (num_features,) if num_columns == 1 else (num_columns, num_features)
@@ -187,17 +207,29 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             raise ValueError("give either coef_init or direction, not both")
         if self.intercept_init is not None and (self.coef_init is None or centred.constant == 0):
             raise ValueError("intercept_init goes with coef_init, and with fit_intercept=True")
-        name, given = ("direction", self.direction) if self.coef_init is None else ("coef_init", self.coef_init)
+        name, given = (
+            ("direction", self.direction)
+            if self.coef_init is None
+            else ("coef_init", self.coef_init)
+        )
         rows = np.atleast_2d(start_direction(name, given, shape, generator))
         if centred.constant > 0:
             intercept = np.zeros(len(rows))
             if self.intercept_init is not None:
-                wanted = np.ravel(start_direction("intercept_init", np.ravel(self.intercept_init), (num_columns,), generator))
+                wanted = np.ravel(
+                    start_direction(
+                        "intercept_init", np.ravel(self.intercept_init), (num_columns,), generator
+                    )
+                )
                 intercept = (wanted + rows @ centred.means) / centred.constant
             rows = np.column_stack([rows, intercept])
         size = np.linalg.norm(rows, axis=1)
         if name == "direction" and (size == 0).any():
             raise ValueError("direction has a zero row: every class needs a nonzero direction")
-        scale = size if name == "coef_init" else np.full(num_columns, _validate.squarable("scale", self.scale))
+        scale = (
+            size
+            if name == "coef_init"
+            else np.full(num_columns, _validate.squarable("scale", self.scale))
+        )
         rows = np.where((size > 0)[:, None], rows, generator.standard_normal(rows.shape))
         return scale, (rows / np.linalg.norm(rows, axis=1)[:, None]).T

@@ -1,4 +1,6 @@
-"""What both estimators do to their data: checks, centring without a dense copy of sparse data, and starts."""
+"""What both estimators do to their data: checks, centring without a dense copy of sparse data,
+and starts.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Centred:
-    """X less its column means, as an array that is ours to overwrite, a sparse matrix or an operator.
+    """X less its column means, as an array that is ours to overwrite, a sparse matrix or an
+    operator.
 
     Attributes
     ----------
@@ -30,7 +33,8 @@ class Centred:
     constant : float
         The entries of one more, last column, which stands for the intercept; 0 if there is none.
     noise : float
-        The norm of the rounding errors that taking the means off leaves: singular values under it mean nothing.
+        The norm of the rounding errors that taking the means off leaves: singular values under it
+        mean nothing.
     """
 
     A: Any
@@ -44,14 +48,16 @@ def require_squares(X: Any) -> None:
     values = X.data if sparse.issparse(X) else X
     largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if largest > LARGEST:
-        raise ValueError(f"X has a largest entry of {largest:.3g}, whose square overflows; rescale it")
+        raise ValueError(
+            f"X has a largest entry of {largest:.3g}, whose square overflows; rescale it"
+        )
 
 
 def centre(X: Any, fit_intercept: bool, add_constant: bool = False) -> Centred:
     """X with the means taken off, if there is an intercept to put them back.
 
-    With `add_constant` there is one more column of a constant, as large as the entries are on average. The long axis is
-    contiguous, so that the factorisation can take the memory over.
+    With `add_constant` there is one more column of a constant, as large as the entries are on
+    average. The long axis is contiguous, so that the factorisation can take the memory over.
     """
     m, d = X.shape
     means = np.asarray(X.mean(axis=0)).ravel() if fit_intercept else np.zeros(d)
@@ -66,8 +72,12 @@ def centre(X: Any, fit_intercept: bool, add_constant: bool = False) -> Centred:
     inside[:] = X
     if fit_intercept:
         inside -= means
-        inside -= inside.mean(axis=0)  # again: what rounding left of the mean would become a direction of its own
-    constant = _size(float(np.einsum("ij,ij->", inside, inside)) / inside.size) if add_constant else 0.0
+        inside -= inside.mean(
+            axis=0
+        )  # again: what rounding left of the mean would become a direction of its own
+    constant = (
+        _size(float(np.einsum("ij,ij->", inside, inside)) / inside.size) if add_constant else 0.0
+    )
     A[:, d:] = constant
     return Centred(A, means, constant, noise)
 
@@ -77,7 +87,9 @@ def _size(mean_square: float) -> float:
 
 
 def _centred_sparse(X: Any, fit_intercept: bool, constant: float) -> Any:
-    """X itself, or P X with P the projection that takes the mean off every column; and the constant column, if any."""
+    """X itself, or P X with P the projection that takes the mean off every column; and the
+    constant column, if any.
+    """
     if not fit_intercept:
         return X
     m, d = X.shape
@@ -121,7 +133,10 @@ def start_direction(name: str, direction: Any, shape: tuple[int, ...], generator
     if value.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got shape {value.shape}")
     if np.abs(value).max(initial=0.0) > LARGEST:
-        raise ValueError(f"{name} has a largest entry of {np.abs(value).max():.3g}, whose square overflows; rescale it")
+        raise ValueError(
+            f"{name} has a largest entry of {np.abs(value).max():.3g}, whose square overflows; "
+            "rescale it"
+        )
     return value
 
 
@@ -131,16 +146,23 @@ def both_steps(eta: float, c: float, direction_step: Any, scale_step: Any) -> tu
         return eta, c * eta
     if direction_step is not None and scale_step is not None:
         return direction_step, scale_step
-    name, step = ("direction_step", direction_step) if scale_step is None else ("scale_step", scale_step)
+    name, step = (
+        ("direction_step", direction_step) if scale_step is None else ("scale_step", scale_step)
+    )
     given = as_schedule(name, step)
     if given.function is not None or given != constant(given.phases[0]):
-        raise ValueError(f"{name} changes with time or scale, so the other step must be given too; only a number implies it")
+        raise ValueError(
+            f"{name} changes with time or scale, so the other step must be given too; only a "
+            "number implies it"
+        )
     value = given.phases[0]
     return (value, c * value) if scale_step is None else (value / c, value)
 
 
 def in_units(name: str, step: Any, unit: float, power: int) -> Any:
-    """A step given for weights, in place of weights/unit: the step of w, which goes with g², has power 2, that of g 0."""
+    """A step given for weights, in place of weights/unit: the step of w, which goes with g², has
+    power 2, that of g 0.
+    """
     if step is None:
         return None
     schedule = as_schedule(name, step)

@@ -26,18 +26,21 @@ METHODS = ("limit", "rpgd", "wn", "gd")
 
 
 class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[misc]
-    """Linear regression by weight normalization, from any start: an interpolating fit near minimum norm.
+    """Linear regression by weight normalization, from any start: an interpolating fit near minimum
+    norm.
 
-    With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖ they end near those of smallest norm,
-    even from a start far from zero. `method="limit"` goes to where training with small steps would end, by one
-    factorisation and a scalar root instead of iterations (where a start no better than zero leaves the sign of the scale open,
-    a short integration settles it); the others make the steps. Where there is nothing to fit, because y is constant or out
-    of reach, the coefficients are zero.
+    With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖ they end
+    near those of smallest norm, even from a start far from zero. `method="limit"` goes to where
+    training with small steps would end, by one factorisation and a scalar root instead of
+    iterations (where a start no better than zero leaves the sign of the scale open, a short
+    integration settles it); the others make the steps. Where there is nothing to fit, because y is
+    constant or out of reach, the coefficients are zero.
 
     Parameters
     ----------
     method : {"limit", "rpgd", "wn", "gd"}
-        The exact limit of the WN flow, projected gradient descent with a scale, weight normalization, gradient descent.
+        The exact limit of the WN flow, projected gradient descent with a scale, weight
+        normalization, gradient descent.
     scale : float
         g0, the norm of the coefficients at the start.
     direction : (n_features,) array, optional
@@ -45,15 +48,17 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
     coef_init : (n_features,) array, optional
         A warm start: coefficients to begin at, instead of scale and direction.
     ratio : float
-        The scale's rate over the direction's, in units of ‖x*‖²: c = ratio·‖x*‖², so that it means the same in any units of
-        X and y. The smaller it is, the closer the end is to minimum norm: from a zero scale at e^(−1/(2·ratio)).
+        The scale's rate over the direction's, in units of ‖x*‖²: c = ratio·‖x*‖², so that it means
+        the same in any units of X and y. The smaller it is, the closer the end is to minimum norm:
+        from a zero scale at e^(−1/(2·ratio)).
     direction_step, scale_step : float, Schedule or callable, optional
-        The steps of w and g, for those who want to choose them. By default half of what is stable, with γ = c·η, which also
-        gives the other if one of them is a number; schedules come in pairs. `direction_step` is the step of gradient
-        descent too.
+        The steps of w and g, for those who want to choose them. By default half of what is stable,
+        with γ = c·η, which also gives the other if one of them is a number; schedules come in
+        pairs. `direction_step` is the step of gradient descent too.
     fit_intercept : bool
     tol : float
-        Training stops when the loss is within this share of what it can fall, from zero weights to its least value.
+        Training stops when the loss is within this share of what it can fall, from zero weights to
+        its least value.
     max_iter : int
     random_state : int, RandomState or None
         For the direction.
@@ -65,7 +70,8 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
     n_iter_ : int
         Steps made, at least 1; 1 for the limit, which makes none.
     status_ : str
-        "converged", or why training stopped; "limit" for the limit, "stationary" where the flow cannot leave its start.
+        "converged", or why training stopped; "limit" for the limit, "stationary" where the flow
+        cannot leave its start.
     scale_ : float
         g at the end.
     perp_norm_ : float
@@ -132,7 +138,9 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         elif method == "limit":
             end = _limit(problem, scale / unit, direction, ratio * gstar**2)
         else:
-            rule = self._rule(method, problem, ratio * gstar**2, max(gstar, abs(scale) / unit), unit)
+            rule = self._rule(
+                method, problem, ratio * gstar**2, max(gstar, abs(scale) / unit), unit
+            )
             end = _run(rule, problem, scale / unit, direction, tol, max_iter)
         if not np.isfinite(end.coef).all():
             advice = "use smaller direction_step and scale_step"
@@ -171,10 +179,14 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
             in_units("scale_step", self.scale_step, unit, 0),
         )
 
-    def _rule(self, method: str, problem: LeastSquares, c: float, largest_scale: float, unit: float) -> Method:
+    def _rule(
+        self, method: str, problem: LeastSquares, c: float, largest_scale: float, unit: float
+    ) -> Method:
         curvature = problem.curvature or 1.0  # a zero X leaves nothing to be stable about
         if method == "gd":
-            return GradientDescent(1.0 / curvature if self.direction_step is None else self.direction_step)
+            return GradientDescent(
+                1.0 / curvature if self.direction_step is None else self.direction_step
+            )
         eta = 0.5 / (curvature * max(largest_scale**2, c))
         steps = both_steps(eta, c, *self._steps_in_units(unit))
         return RPGD(*steps) if method == "rpgd" else WeightNorm(*steps)
@@ -192,7 +204,9 @@ class _End:
     status: str = "limit"
 
 
-def _standard(y: NDArray[np.float64], fit_intercept: bool) -> tuple[float, float, NDArray[np.float64]]:
+def _standard(
+    y: NDArray[np.float64], fit_intercept: bool
+) -> tuple[float, float, NDArray[np.float64]]:
     """The largest |y|, and the mean and the rest of y over it; a rest that is rounding is zero."""
     unit = float(np.abs(y).max(initial=0.0)) or 1.0
     shares = y / unit
@@ -207,14 +221,18 @@ def _limit(problem: LeastSquares, scale: float, direction: Any, c: float) -> _En
     limit = flow_limit(problem, scale, direction, c)
     if limit.applies:
         return _End(limit.weights, limit.scale, limit.perp_norm, limit.distance)
-    warnings.warn(f"the flow does not reach its limit: {limit.failing}", ConvergenceWarning, stacklevel=3)
+    warnings.warn(
+        f"the flow does not reach its limit: {limit.failing}", ConvergenceWarning, stacklevel=3
+    )
     if scale != 0.0:
         return _End(limit.weights, limit.scale, limit.perp_norm, limit.distance)
     gstar = float(np.linalg.norm(problem.target))
     return _End(np.zeros(problem.shape[1]), distance=gstar, status="stationary")
 
 
-def _run(rule: Method, problem: LeastSquares, scale: float, direction: Any, tol: float, max_iter: int) -> _End:
+def _run(
+    rule: Method, problem: LeastSquares, scale: float, direction: Any, tol: float, max_iter: int
+) -> _End:
     reach = max(problem.zero_loss - problem.floor, 0.0)
     tolerance = max(problem.floor + tol * reach, float(np.finfo(np.float64).tiny))
     result = run(rule, problem, scale, direction, tolerance=tolerance, max_steps=max_iter)
@@ -222,5 +240,14 @@ def _run(rule: Method, problem: LeastSquares, scale: float, direction: Any, tol:
     if status == "stationary" and result.loss - problem.floor <= 1e-12 * reach:
         status = "converged"  # as near as rounding allows
     if status != "converged":
-        warnings.warn(f"{rule.name} did not converge: {result.message}", ConvergenceWarning, stacklevel=3)
-    return _End(result.weights, result.scale, result.perp_norm, result.distance, max(1, result.num_steps), status)
+        warnings.warn(
+            f"{rule.name} did not converge: {result.message}", ConvergenceWarning, stacklevel=3
+        )
+    return _End(
+        result.weights,
+        result.scale,
+        result.perp_norm,
+        result.distance,
+        max(1, result.num_steps),
+        status,
+    )

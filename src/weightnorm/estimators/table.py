@@ -39,42 +39,62 @@ def read_table(path: Path) -> pd.DataFrame:
             index = [name for name in table.columns[:1] if str(name).startswith("Unnamed:")]
             return table.drop(columns=index)  # the index that pandas writes is no feature
     except ImportError as error:
-        raise TableError(f"reading {path.name} needs pyarrow; install weightnorm[all] ({error})") from None
+        raise TableError(
+            f"reading {path.name} needs pyarrow; install weightnorm[all] ({error})"
+        ) from None
     except (ValueError, OSError, UnicodeDecodeError) as error:
         raise TableError(f"{path.name} cannot be read as a table: {error}") from None
     raise TableError(f"{path.name} must be a .csv, .tsv or .parquet file")
 
 
-def split_table(table: pd.DataFrame, target: str, drop: list[str], classify: bool) -> tuple[pd.DataFrame, Any]:
-    """Features and target, all numbers and none missing (the target may be text for a classifier)."""
+def split_table(
+    table: pd.DataFrame, target: str, drop: list[str], classify: bool
+) -> tuple[pd.DataFrame, Any]:
+    """Features and target, all numbers and none missing (the target may be text for a
+    classifier).
+    """
     for name in (target, *drop):
         if name not in table.columns:
-            known = ", ".join(map(str, table.columns[:12])) + (" …" if len(table.columns) > 12 else "")
+            known = ", ".join(map(str, table.columns[:12])) + (
+                " …" if len(table.columns) > 12 else ""
+            )
             raise TableError(f"there is no column {name!r}; the columns are {known}")
     features = table.drop(columns=[target, *drop])
     if features.shape[1] == 0:
         raise TableError("there is no column left to fit with")
     if len(table) < 4:
         raise TableError(f"the table has {len(table)} rows; a cross-validated fit needs at least 4")
-    text = [str(name) for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])]
+    text = [
+        str(name) for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])
+    ]
     if text:
         raise TableError(
-            f"columns that are not numbers: {', '.join(text[:8])}; encode them, or leave them out with --drop NAME"
+            f"columns that are not numbers: {', '.join(text[:8])}; encode them, or leave them out "
+            "with --drop NAME"
         )
     values = table[target]
     if not classify and not pd.api.types.is_numeric_dtype(values):
         raise TableError(f"the target {target!r} is not numeric; encode it, or use --classify")
-    missing = {str(name): int(count) for name, count in table[[*features.columns, target]].isna().sum().items() if count}
+    missing = {
+        str(name): int(count)
+        for name, count in table[[*features.columns, target]].isna().sum().items()
+        if count
+    }
     if missing:
         listed = ", ".join(f"{name} ({count})" for name, count in list(missing.items())[:8])
         raise TableError(f"missing values in {listed}; fill them, or remove the rows or columns")
     numbers = features.to_numpy(dtype=np.float64)
     if not np.isfinite(numbers).all():
         where = features.columns[~np.isfinite(numbers).all(axis=0)]
-        raise TableError(f"infinite values in {', '.join(map(str, where[:8]))}; remove or replace them")
+        raise TableError(
+            f"infinite values in {', '.join(map(str, where[:8]))}; remove or replace them"
+        )
     huge = np.abs(numbers).max(axis=0) > LARGEST
     if huge.any():
-        raise TableError(f"values whose squares overflow in {', '.join(map(str, features.columns[huge][:8]))}; rescale them")
+        raise TableError(
+            f"values whose squares overflow in {', '.join(map(str, features.columns[huge][:8]))}; "
+            "rescale them"
+        )
     if not classify:
         _check_target(target, values.to_numpy(dtype=np.float64))
     return features, values
@@ -87,7 +107,8 @@ def _check_target(name: str, values: Any) -> None:
     largest = float(np.abs(values).max())
     if largest > LARGEST_TARGET or 0.0 < largest < 1.0 / LARGEST_TARGET:
         raise TableError(
-            f"the target {name!r} has values up to {largest:.3g}, whose squares over- or underflow in the scores; "
+            f"the target {name!r} has values up to {largest:.3g}, whose squares over- or underflow "
+            "in the scores; "
             f"rescale it to between {1.0 / LARGEST_TARGET:g} and {LARGEST_TARGET:g}"
         )
 
@@ -117,7 +138,12 @@ class Fitted:
 
 
 def fit_table(
-    features: pd.DataFrame, target: Any, classify: bool, folds: int, standardize: bool, options: dict[str, Any]
+    features: pd.DataFrame,
+    target: Any,
+    classify: bool,
+    folds: int,
+    standardize: bool,
+    options: dict[str, Any],
 ) -> Fitted:
     """Fit, cross-validate, and compare with the predicted limit."""
     folds = min(folds, len(features) // 2)
@@ -126,7 +152,9 @@ def fit_table(
     if classify:
         counts = pd.Series(values).value_counts()
         if len(counts) > 1 and counts.min() < 2:
-            raise TableError(f"class {counts.idxmin()!r} has one member only; cross-validation needs two of each")
+            raise TableError(
+                f"class {counts.idxmin()!r} has one member only; cross-validation needs two of each"
+            )
         folds = max(2, min(folds, int(counts.min())))
     shuffled: Any = (StratifiedKFold if classify else KFold)(folds, shuffle=True, random_state=0)
     steps = [StandardScaler()] if standardize else []
@@ -153,8 +181,16 @@ def fit_table(
             "min_norm_distance": last.min_norm_distance_,
         }
         if not classify:
-            facts |= _predicted(last, model[:-1].transform(features) if steps else features.to_numpy(dtype=np.float64), values)
+            facts |= _predicted(
+                last,
+                model[:-1].transform(features) if steps else features.to_numpy(dtype=np.float64),
+                values,
+            )
     facts["warnings"] = sorted({str(note.message) for note in notes})
     rows = {"feature": list(map(str, features.columns))}
-    names = ["coefficient"] if len(coefficients) == 1 else [f"coefficient of {name}" for name in last.classes_]
+    names = (
+        ["coefficient"]
+        if len(coefficients) == 1
+        else [f"coefficient of {name}" for name in last.classes_]
+    )
     return Fitted(facts, pd.DataFrame(rows | dict(zip(names, coefficients, strict=True))))

@@ -46,30 +46,44 @@ def train(
     direction_step: Any,
     scale_step: Any,
 ) -> Trained:
-    """Train from x_k = scale_k·direction_k until the loss hardly falls; c = ratio·max(g², natural), anew every SLICE steps."""
+    """Train from x_k = scale_k·direction_k until the loss hardly falls; c = ratio·max(g²,
+    natural), anew every SLICE steps.
+    """
     norms = np.linalg.norm(directions, axis=0)
     unit = (directions / np.where(norms > 0, norms, 1.0))[None]
-    largest_eigenvalue = float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
+    largest_eigenvalue = (
+        float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
+    )
     chosen = direction_step is not None or scale_step is not None
     state: State | None = None
     limit = None
     done, loss, status, damping = 0, np.inf, Status.MAX_STEPS, 1.0
     low = max(tol * problem.zero_loss, float(np.finfo(np.float64).tiny))
     while done < max_iter and damping > SMALLEST_DAMPING:
-        largest = float(np.abs(scale).max()) if state is None else float(np.abs(_scales(kind, state)).max())
+        largest = (
+            float(np.abs(scale).max())
+            if state is None
+            else float(np.abs(_scales(kind, state)).max())
+        )
         # ℓ″ ≤ 2ℓ for both losses: as the loss falls so does the curvature, and the steps may grow.
         curvature = largest_eigenvalue * min(problem.smoothness, 2.0 * loss) / damping
-        rule = _rule(kind, curvature, ratio * max(largest**2, natural), largest, direction_step, scale_step)
+        rule = _rule(
+            kind, curvature, ratio * max(largest**2, natural), largest, direction_step, scale_step
+        )
         if state is None:
             state = rule.init(scale[None].copy(), unit)
             check_scale(rule, problem, state.scale)
-        runs = start(rule, problem, Start(state.scale, unit, done if chosen else 0, state, limit), low)
+        runs = start(
+            rule, problem, Start(state.scale, unit, done if chosen else 0, state, limit), low
+        )
         limit = runs.limit
         before, count = float(runs.loss[0]), min(SLICE, max_iter - done)
         code = loop(runs, Policy(low, count, Standstill()))[0]
         done += int(runs.ended_at[0]) - (done if chosen else 0)
         status = list(Status)[int(code)]
-        if not chosen and not float(runs.loss[0]) <= before:  # too far: from the same place again, with smaller steps
+        if (
+            not chosen and not float(runs.loss[0]) <= before
+        ):  # too far: from the same place again, with smaller steps
             loss, damping, status = before, 0.25 * damping, Status.MAX_STEPS
             continue
         state, loss, damping = runs.state(), float(runs.loss[0]), min(1.0, 2.0 * damping)
@@ -80,11 +94,17 @@ def train(
             break
     assert state is not None
     final = _scales(kind, state)
-    weights = state.vector[0] if kind == "gd" else final * state.vector[0] / np.linalg.norm(state.vector[0], axis=0)
+    weights = (
+        state.vector[0]
+        if kind == "gd"
+        else final * state.vector[0] / np.linalg.norm(state.vector[0], axis=0)
+    )
     if status is Status.STATIONARY:  # the gradient vanishes: as good as it gets
         status = Status.CONVERGED
     if not np.isfinite(weights).all():
-        raise ValueError(f"training diverged after {done} steps; use smaller direction_step and scale_step")
+        raise ValueError(
+            f"training diverged after {done} steps; use smaller direction_step and scale_step"
+        )
     return Trained(weights, final, done, status.value, f"made {done} steps; the loss is {loss:.6g}")
 
 
@@ -93,10 +113,14 @@ def _scales(kind: str, state: State) -> Array:
     return np.asarray(np.linalg.norm(state.vector[0], axis=0) if kind == "gd" else state.scale[0])
 
 
-def _rule(kind: str, curvature: float, c: float, largest: float, direction_step: Any, scale_step: Any) -> Method:
+def _rule(
+    kind: str, curvature: float, c: float, largest: float, direction_step: Any, scale_step: Any
+) -> Method:
     curvature = curvature or 1.0
     if kind == "gd":
         return GradientDescent(1.0 / curvature if direction_step is None else direction_step)
     eta = 0.5 / (curvature * max(largest**2, c))
     steps = both_steps(eta, c, direction_step, scale_step)
-    return RPGD(*steps, blocks="columns") if kind == "rpgd" else WeightNorm(*steps, blocks="columns")
+    return (
+        RPGD(*steps, blocks="columns") if kind == "rpgd" else WeightNorm(*steps, blocks="columns")
+    )

@@ -40,7 +40,10 @@ def _scales(quick: bool, first: float = 0.0) -> list[float]:
 
 
 def _counts(dataset: Any) -> dict[str, int]:
-    return {str(name): int(dataset.num_steps.sel({"method": name}).sum()) for name in dataset.method.values}
+    return {
+        str(name): int(dataset.num_steps.sel({"method": name}).sum())
+        for name in dataset.method.values
+    }
 
 
 def _norms(dataset: Any, ratio: float | None) -> dict[str, Any]:
@@ -48,7 +51,10 @@ def _norms(dataset: Any, ratio: float | None) -> dict[str, Any]:
     data: dict[str, Any] = {"g0": dataset.scale.values}
     for name in dataset.method.values:
         norm = dataset.norm.sel({"method": name}).isel(condition_number=0)
-        data[f"{name}_mean"], data[f"{name}_spread"] = norm.mean("seed").values, norm.std("seed").values
+        data[f"{name}_mean"], data[f"{name}_spread"] = (
+            norm.mean("seed").values,
+            norm.std("seed").values,
+        )
     lines = theory_lines(dataset, 1.0 if ratio is None else ratio)
     data["gd_limit"] = lines["gd"].mean(axis=0)
     if ratio is not None:
@@ -60,7 +66,10 @@ def figure_1(settings: Settings) -> Result:
     """Equal small steps, 0.005."""
     dataset = run_seeds(_equal(0.005), _scales(settings.quick), settings.seeds)
     data = _norms(dataset, 1.0)
-    reach, gd_reach = largest_scale_within(dataset, "rpgd", 0.01), largest_scale_within(dataset, "gd", 0.01)
+    reach, gd_reach = (
+        largest_scale_within(dataset, "rpgd", 0.01),
+        largest_scale_within(dataset, "gd", 0.01),
+    )
     spread = {name: float(data[f"{name}_spread"].max()) for name in ("gd", "wn", "rpgd")}
     apart = float(np.abs(data["wn_mean"] - data["rpgd_mean"]).max())
     findings = (
@@ -73,10 +82,16 @@ def figure_1(settings: Settings) -> Result:
         Finding(
             "figure-1-spread",
             "WN and rPGD have a smaller standard deviation than GD",
-            f"largest over g0: GD {spread['gd']:.3f}, WN {spread['wn']:.3f}, rPGD {spread['rpgd']:.3f}",
+            f"largest over g0: GD {spread['gd']:.3f}, WN {spread['wn']:.3f}, rPGD "
+            f"{spread['rpgd']:.3f}",
             max(spread["wn"], spread["rpgd"]) < spread["gd"],
         ),
-        Finding("figure-1-overlap", "WN and rPGD overlap at small steps", f"they differ by at most {apart:.4f}", apart < 0.01),
+        Finding(
+            "figure-1-overlap",
+            "WN and rPGD overlap at small steps",
+            f"they differ by at most {apart:.4f}",
+            apart < 0.01,
+        ),
     )
     return Result(data, _counts(dataset), findings)
 
@@ -120,7 +135,10 @@ def _over_kappa(methods: dict[str, Any], settings: Settings) -> tuple[dict[str, 
     data: dict[str, Any] = {"condition_number": np.array(kappas)}
     for name in methods:
         norm = dataset.norm.sel({"method": name}).isel(scale=0)
-        data[f"{name}_mean"], data[f"{name}_spread"] = norm.mean("seed").values, norm.std("seed").values
+        data[f"{name}_mean"], data[f"{name}_spread"] = (
+            norm.mean("seed").values,
+            norm.std("seed").values,
+        )
     lines = theory_lines(dataset, 1.0)
     ones = np.ones(len(kappas))
     data["gd_limit"], data["flow_limit"] = lines["gd"].mean() * ones, lines["flow"].mean() * ones
@@ -130,11 +148,14 @@ def _over_kappa(methods: dict[str, Any], settings: Settings) -> tuple[dict[str, 
 def figure_4_top(settings: Settings) -> Result:
     """Equal steps 0.01 from g0 = 2.8, over condition numbers."""
     data, dataset = _over_kappa(_equal(0.01), settings)
-    change = {name: float(data[f"{name}_mean"][-1] - data[f"{name}_mean"][0]) for name in ("wn", "rpgd")}
+    change = {
+        name: float(data[f"{name}_mean"][-1] - data[f"{name}_mean"][0]) for name in ("wn", "rpgd")
+    }
     finding = Finding(
         "figure-4-top-growth",
         "the norms of WN and rPGD grow slowly with κ",
-        f"up to κ = {data['condition_number'][-1]:g} they change by {change['wn']:+.3f} (WN) and {change['rpgd']:+.3f} (rPGD): "
+        f"up to κ = {data['condition_number'][-1]:g} they change by {change['wn']:+.3f} (WN) and "
+        f"{change['rpgd']:+.3f} (rPGD): "
         "the exact limit depends on (g*, g0, q0, c) alone, so it cannot grow",
         min(change.values()) > 0.01,
     )
@@ -144,14 +165,19 @@ def figure_4_top(settings: Settings) -> Result:
 def figure_4_bottom(settings: Settings) -> Result:
     """Two phases: the scale frozen for t ≤ 5000, then 0.1; the curvature step for w."""
     thaw = two_phase(0.0, 0.1, 5001)
-    methods = {"gd": GradientDescent(0.1), "wn": WeightNorm(curvature(), thaw), "rpgd": RPGD(curvature(), thaw)}
+    methods = {
+        "gd": GradientDescent(0.1),
+        "wn": WeightNorm(curvature(), thaw),
+        "rpgd": RPGD(curvature(), thaw),
+    }
     data, dataset = _over_kappa(methods, settings)
     del data["flow_limit"]  # of equal rates: not where two phases end
     off = max(float(np.abs(data[f"{name}_mean"] - NORM).max()) for name in ("wn", "rpgd"))
     finding = Finding(
         "figure-4-bottom-robust",
         "the two-phase norms are robust to κ and overlap with the minimum norm",
-        f"WN and rPGD stay within {off:.3f} of it for every κ; what is left comes from stopping at loss 1e-5, which is "
+        f"WN and rPGD stay within {off:.3f} of it for every κ; what is left comes from stopping at "
+        "loss 1e-5, which is "
         "reached early at a large κ",
         off < 0.03 * NORM,
     )
@@ -189,46 +215,82 @@ def phase_diagram(settings: Settings) -> Result:
         f"the printed limit is off by over 1 % on {share:.0%}",
         bool(closer[(g0 > 0) & (g0 <= NORM)].all()) and share == 0.0,
     )
-    data = {"g0": g0, "c": c, "distance": exact, "lead": g0[:, None] * q0 - exact, "printed_off": off}
+    data = {
+        "g0": g0,
+        "c": c,
+        "distance": exact,
+        "lead": g0[:, None] * q0 - exact,
+        "printed_off": off,
+    }
     return Result(data, {}, (finding,))
 
 
 CAPTIONS = {
-    "figure-1": """Norm at the end against the scale g0 of the start; all steps 0.005. Gradient descent keeps the part of its
-        start that the data cannot see; WN and rPGD, which overlap, forget it up to g0 ≈ 2. Bands are one standard deviation
-        over seeds; thin lines are the exact limits of the flows.""",
-    "figure-2": """One equation, two unknowns; the loss is zero on the vertical line, and c is its point of smallest norm. From
-        a, gradient descent goes to d and the WN flow to e; with the scale fixed first (to b) and thawed then, it reaches c;
-        with a slow scale (ratio 0.05) it goes there almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this
-        small start the WN flow ends farther from c than gradient descent, opposite to the paper's text.""",
-    "figure-3-top": """As Figure 1 with all steps 0.1. WN and rPGD part for g0 > 2, and both leave the limit of the flow.""",
-    "figure-3-bottom": """As Figure 1 with step 1/(g²λmax) for w (times ‖w‖² for WN; the paper prints ‖w‖) and 0.005 for g,
-        from g0 = 0.1 on. Starts much nearer to zero can trap rPGD in a cycle in which g and w change sign at every step.""",
-    "figure-4-top": """Norm at the end from g0 = 2.8, steps 0.01, against the condition number of A. The lines are flat, as the
-        exact limit says they must be; what they lose at a large κ comes from stopping at loss 1e-5.""",
-    "figure-4-bottom": """As above with the scale frozen for 5,000 steps and then moved with step 0.1.""",
-    "figure-5-left": """Matrix sensing: the nuclear norm of X at the end over the certified minimum of the same seed, against
-        the scale α of the start (g0 = α², D0 = α² I), with equal steps for W and g; each method at the first step that
-        converges, halving from 0.5, as in the paper. Dotted lines are certified minima: over positive semidefinite matrices,
-        the reference for GD, WN and rPGD, and over symmetric ones, for the -Diag methods (tried up to α = 5), whose scales
-        may turn negative; the dashed line is the matrix that was measured. Bars are one standard deviation over seeds,
-        triangles at the edge lie beyond it. The first step that converges sits at the edge of stability, and where WN ends
-        there is close to arbitrary. Only one-scale rPGD, which does not converge before its step is near 1e-4, lies on its
-        minimum.""",
-    "figure-5-right": """As on the left with the scale frozen for 1,000 steps. From large starts the -Diag methods keep the
-        trace of their start, 30α²: the columns alone fit the data and D stays where it is.""",
-    "figure-5-refined": """Beyond the paper: the same with each step halved four times more (rPGD's is small enough already;
-        it was tried at four starts), for equal steps and for two phases, and the recovery error ‖X − X*‖_F/‖X*‖_F. The
-        accidents of the step search are gone: GD stays above the minimum from any start, WN comes near it, one-scale rPGD
-        lies on it as long as α² is below it. Minimum nuclear norm is not recovery: 60 measurements do not determine a 30 × 30
-        matrix of rank 4, and no method comes near X*, whose nuclear norm is the upper line.""",
-    "phase-diagram": """Beyond the paper: distance to the minimum-norm solution over g0 and c, for ‖x*‖ = 3 and ‖w0⊥‖² = 0.6.
-        The solid line parts where WN ends closer from where gradient descent does; right of the dashed line, and above its
-        upper branch, the limit printed in the paper is off by more than 1 %.""",
+    "figure-1": """
+        Norm at the end against the scale g0 of the start; all steps 0.005. Gradient descent keeps
+        the part of its start that the data cannot see; WN and rPGD, which overlap, forget it up to
+        g0 ≈ 2. Bands are one standard deviation over seeds; thin lines are the exact limits of the
+        flows.
+    """,
+    "figure-2": """
+        One equation, two unknowns; the loss is zero on the vertical line, and c is its point of
+        smallest norm. From a, gradient descent goes to d and the WN flow to e; with the scale fixed
+        first (to b) and thawed then, it reaches c; with a slow scale (ratio 0.05) it goes there
+        almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this small start the WN
+        flow ends farther from c than gradient descent, opposite to the paper's text.
+    """,
+    "figure-3-top": """
+        As Figure 1 with all steps 0.1. WN and rPGD part for g0 > 2, and both leave the limit of the
+        flow.
+    """,
+    "figure-3-bottom": """
+        As Figure 1 with step 1/(g²λmax) for w (times ‖w‖² for WN; the paper prints ‖w‖) and 0.005
+        for g, from g0 = 0.1 on. Starts much nearer to zero can trap rPGD in a cycle in which g and
+        w change sign at every step.
+    """,
+    "figure-4-top": """
+        Norm at the end from g0 = 2.8, steps 0.01, against the condition number of A. The lines are
+        flat, as the exact limit says they must be; what they lose at a large κ comes from stopping
+        at loss 1e-5.
+    """,
+    "figure-4-bottom": """
+        As above with the scale frozen for 5,000 steps and then moved with step 0.1.
+    """,
+    "figure-5-left": """
+        Matrix sensing: the nuclear norm of X at the end over the certified minimum of the same
+        seed, against the scale α of the start (g0 = α², D0 = α² I), with equal steps for W and g;
+        each method at the first step that converges, halving from 0.5, as in the paper. Dotted
+        lines are certified minima: over positive semidefinite matrices, the reference for GD, WN
+        and rPGD, and over symmetric ones, for the -Diag methods (tried up to α = 5), whose scales
+        may turn negative; the dashed line is the matrix that was measured. Bars are one standard
+        deviation over seeds, triangles at the edge lie beyond it. The first step that converges
+        sits at the edge of stability, and where WN ends there is close to arbitrary. Only one-scale
+        rPGD, which does not converge before its step is near 1e-4, lies on its minimum.
+    """,
+    "figure-5-right": """
+        As on the left with the scale frozen for 1,000 steps. From large starts the -Diag methods
+        keep the trace of their start, 30α²: the columns alone fit the data and D stays where it is.
+    """,
+    "figure-5-refined": """
+        Beyond the paper: the same with each step halved four times more (rPGD's is small enough
+        already; it was tried at four starts), for equal steps and for two phases, and the recovery
+        error ‖X − X*‖_F/‖X*‖_F. The accidents of the step search are gone: GD stays above the
+        minimum from any start, WN comes near it, one-scale rPGD lies on it as long as α² is below
+        it. Minimum nuclear norm is not recovery: 60 measurements do not determine a 30 × 30 matrix
+        of rank 4, and no method comes near X*, whose nuclear norm is the upper line.
+    """,
+    "phase-diagram": """
+        Beyond the paper: distance to the minimum-norm solution over g0 and c, for ‖x*‖ = 3 and
+        ‖w0⊥‖² = 0.6. The solid line parts where WN ends closer from where gradient descent does;
+        right of the dashed line, and above its upper branch, the limit printed in the paper is off
+        by more than 1 %.
+    """,
 }
 
 
-def _experiment(name: str, title: str, kind: str, compute: Callable[[Settings], Result]) -> Experiment:
+def _experiment(
+    name: str, title: str, kind: str, compute: Callable[[Settings], Result]
+) -> Experiment:
     return Experiment(name, title, " ".join(CAPTIONS[name].split()), kind, compute)
 
 
@@ -236,11 +298,23 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _experiment("figure-1", "Equal small steps", "norms", figure_1),
     _experiment("figure-2", "Paths in the plane", "paths", figure_2),
     _experiment("figure-3-top", "Equal large steps", "norms", figure_3_top),
-    _experiment("figure-3-bottom", "A curvature step for the direction, a small one for the scale", "norms", figure_3_bottom),
+    _experiment(
+        "figure-3-bottom",
+        "A curvature step for the direction, a small one for the scale",
+        "norms",
+        figure_3_bottom,
+    ),
     _experiment("figure-4-top", "Condition numbers, equal steps", "kappa", figure_4_top),
     _experiment("figure-4-bottom", "Condition numbers, two phases", "kappa", figure_4_bottom),
     _experiment("figure-5-left", "Matrix sensing, equal steps", "sensing", sensing.figure_5_left),
     _experiment("figure-5-right", "Matrix sensing, two phases", "sensing", sensing.figure_5_right),
-    _experiment("figure-5-refined", "Matrix sensing with refined steps", "refined", sensing.figure_5_refined),
-    _experiment("phase-diagram", "Where the WN flow ends, over start scale and ratio", "phase", phase_diagram),
+    _experiment(
+        "figure-5-refined", "Matrix sensing with refined steps", "refined", sensing.figure_5_refined
+    ),
+    _experiment(
+        "phase-diagram",
+        "Where the WN flow ends, over start scale and ratio",
+        "phase",
+        phase_diagram,
+    ),
 )

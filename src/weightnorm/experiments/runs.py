@@ -17,7 +17,12 @@ from ..theory import limit_scale, perp_of_limit
 if TYPE_CHECKING:
     import xarray
 
-SAMPLES, FEATURES, NORM, TOLERANCE = 20, 50, 3.0, 1e-5  # m, d, g* and the stopping loss of the paper's experiments
+SAMPLES, FEATURES, NORM, TOLERANCE = (
+    20,
+    50,
+    3.0,
+    1e-5,
+)  # m, d, g* and the stopping loss of the paper's experiments
 Progress = Callable[[str], None]
 
 
@@ -39,7 +44,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Result:
-    """The data of a figure: named arrays, the steps all runs made, and findings about the paper's statements.
+    """The data of a figure: named arrays, the steps all runs made, and findings about the paper's
+    statements.
 
     `seeds` is the number of seeds where it is not the one asked for.
     """
@@ -67,7 +73,9 @@ def run_seeds(
     condition_numbers: Sequence[float] = (1.0,),
     max_steps: int = 5_000_000,
 ) -> xarray.Dataset:
-    """Every method × condition number × seed × scale; a seed has its own A, x* and start direction."""
+    """Every method × condition number × seed × scale; a seed has its own A, x* and start
+    direction.
+    """
     import xarray
 
     jobs = [(kappa, seed) for kappa in condition_numbers for seed in range(seeds)]
@@ -79,14 +87,24 @@ def run_seeds(
     for name in ("norm", "loss", "num_steps", "status"):
         by_problem = arrays[name].swapaxes(0, 1)
         variables[name] = (dims, by_problem.reshape(shape + by_problem.shape[1:]))
-    off = [np.linalg.norm(problem.factorisation.split(start)[1]) for problem, start in zip(problems, starts, strict=True)]
+    off = [
+        np.linalg.norm(problem.factorisation.split(start)[1])
+        for problem, start in zip(problems, starts, strict=True)
+    ]
     variables["off_row_space"] = (dims[:2], np.reshape(off, shape))
-    coordinates = {"condition_number": list(condition_numbers), "seed": range(seeds), "method": list(methods), "scale": scales}
+    coordinates = {
+        "condition_number": list(condition_numbers),
+        "seed": range(seeds),
+        "method": list(methods),
+        "scale": scales,
+    }
     return xarray.Dataset(variables, coordinates)
 
 
 def theory_lines(data: xarray.Dataset, ratio: float) -> dict[str, Any]:
-    """The norms at the ends of the WN flow and of gradient descent, exact, for every seed and scale."""
+    """The norms at the ends of the WN flow and of gradient descent, exact, for every seed and
+    scale.
+    """
     q0 = data.off_row_space.values[0][:, None]
     g0 = data.scale.values[None, :]
     perp = perp_of_limit(g0, limit_scale(g0, NORM, q0, ratio), q0, ratio)
@@ -97,4 +115,8 @@ def largest_scale_within(data: xarray.Dataset, method: str, share: float) -> flo
     """The largest scale up to which the mean norm stays within `share` of the minimum norm."""
     mean = data.norm.sel({"method": method}).isel(condition_number=0).mean("seed").values
     far = np.abs(mean - NORM) > share * NORM
-    return float(data.scale.values[int(np.argmax(far)) - 1]) if far.any() else float(data.scale.values[-1])
+    return (
+        float(data.scale.values[int(np.argmax(far)) - 1])
+        if far.any()
+        else float(data.scale.values[-1])
+    )

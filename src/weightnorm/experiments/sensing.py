@@ -1,4 +1,6 @@
-"""Figure 5: matrix sensing with searched steps, as in the paper, and with refined ones, beyond it."""
+"""Figure 5: matrix sensing with searched steps, as in the paper, and with refined ones, beyond
+it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ from .runs import Finding, Result, Settings
 SEEDS = 5
 THAW = 1001  # the scale moves for t > 1000
 CLOSE = 0.05  # within 5 % of the reference counts as close
-REFERENCES = {"gd": "psd", "wn": "psd", "rpgd": "psd", "wn_diag": "symmetric", "rpgd_diag": "symmetric"}
+REFERENCES = {
+    "gd": "psd",
+    "wn": "psd",
+    "rpgd": "psd",
+    "wn_diag": "symmetric",
+    "rpgd_diag": "symmetric",
+}
 Rule = Callable[[float], Method]
 Key = tuple[str, str]
 Array = NDArray[np.float64]
@@ -53,7 +61,11 @@ def _rules(thawed: Callable[[float], Any] | None) -> dict[str, Rule]:
 
 PHASES: dict[str, dict[str, Rule]] = {
     "equal": _rules(None),
-    "two_phase": {name: rule for name, rule in _rules(lambda c: two_phase(0.0, c, THAW)).items() if name != "gd"},
+    "two_phase": {
+        name: rule
+        for name, rule in _rules(lambda c: two_phase(0.0, c, THAW)).items()
+        if name != "gd"
+    },
 }
 
 
@@ -102,7 +114,8 @@ def search_all(settings: Settings) -> Searched:
 def _searched(settings: Settings) -> Searched:
     """Every method, schedule, start and seed: the searched step, and the refined ones.
 
-    A part that is done is kept on disk until all are, so that an interrupted figure goes on where it stopped.
+    A part that is done is kept on disk until all are, so that an interrupted figure goes on where
+    it stopped.
     """
     layout, seeds = QUICK if settings.quick else FULL, settings.seeds
     items = [(seed, slow) for slow in (True, False) for seed in range(seeds)]  # the long ones first
@@ -129,16 +142,24 @@ def _searched(settings: Settings) -> Searched:
         settings.tell(f"figure-5, {len(parts)} of {len(items)} parts")
 
     settings.tell(f"figure-5, 0 of {len(items)} parts")
-    run_all(work, items, available_cores(), stop, finished)  # a part a thread: its runs then share full lanes
+    run_all(
+        work, items, available_cores(), stop, finished
+    )  # a part a thread: its runs then share full lanes
     for path, _ in map(kept, items):
         if path is not None:
             with suppress(OSError):
                 path.unlink()
     both = [(parts[seed, False], parts[seed, True]) for seed in range(seeds)]
-    whole = [{name: np.where(np.isnan(a[name]), b[name], a[name]) for name in PER_RUN + PER_SEED} for a, b in both]
+    whole = [
+        {name: np.where(np.isnan(a[name]), b[name], a[name]) for name in PER_RUN + PER_SEED}
+        for a, b in both
+    ]
     stacked = {name: np.array([part[name] for part in whole]) for name in PER_RUN + PER_SEED}
     by_key = {name: {key: stacked[name][:, i] for i, key in enumerate(KEYS)} for name in PER_RUN}
-    text = f"d = {layout.size}, r = {layout.rank}, m = {layout.measurements}, {seeds} seed{'s' if seeds > 1 else ''}"
+    text = (
+        f"d = {layout.size}, r = {layout.rank}, m = {layout.measurements}, {seeds} "
+        f"seed{'s' if seeds > 1 else ''}"
+    )
     references = {over: stacked[over] for over in ("psd", "symmetric")}
     return Searched(
         alphas=np.array(layout.alphas),
@@ -155,9 +176,13 @@ def _searched(settings: Settings) -> Searched:
 
 
 def _search_part(layout: Layout, seed: int, slow: bool, stop: threading.Event) -> dict[str, Array]:
-    """One-scale rPGD, which needs steps a hundred times smaller and so many more of them; or all the others."""
+    """One-scale rPGD, which needs steps a hundred times smaller and so many more of them; or all
+    the others.
+    """
     problem = make_sensing(layout.size, layout.rank, layout.measurements, seed)
-    part: dict[str, Array] = {name: np.full((len(KEYS), len(layout.alphas)), np.nan) for name in PER_RUN}
+    part: dict[str, Array] = {
+        name: np.full((len(KEYS), len(layout.alphas)), np.nan) for name in PER_RUN
+    }
     part |= dict.fromkeys(PER_SEED, np.array(np.nan))
     starts = [sensing_start(layout.size, alpha, seed) for alpha in layout.alphas]
     places = [(key, i) for key in KEYS for i in range(len(starts)) if (key[1] == "rpgd") == slow]
@@ -165,18 +190,32 @@ def _search_part(layout: Layout, seed: int, slow: bool, stop: threading.Event) -
         wanted = [(key, i) for key, i in places if layout.alphas[i] in layout.slow_alphas]
         options = {"refinements": 0, "max_steps": 1_000_000, "num_candidates": 14}
     else:
-        wanted = [(key, i) for key, i in places if layout.alphas[i] <= layout.largest_diag_alpha or "diag" not in key[1]]
+        wanted = [
+            (key, i)
+            for key, i in places
+            if layout.alphas[i] <= layout.largest_diag_alpha or "diag" not in key[1]
+        ]
         options = {"refinements": 4, "max_steps": 40_000}
-    tasks = [(PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in wanted]
+    tasks = [
+        (PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in wanted
+    ]
     found = search_steps(problem, tasks, threads=1, progress=partial(_stop_if, stop), **options)
     for (key, i), search in zip(wanted, found, strict=True):
         where = (KEYS.index(key), i)
-        part["first"][where], part["refined"][where], part["step"][where] = search.norm, search.limit, search.step
-        part["error"][where] = problem.recovery_error(search.refined[-1].weights) if search.found else np.nan
+        part["first"][where], part["refined"][where], part["step"][where] = (
+            search.norm,
+            search.limit,
+            search.step,
+        )
+        part["error"][where] = (
+            problem.recovery_error(search.refined[-1].weights) if search.found else np.nan
+        )
         part["num_steps"][where] = sum(candidate.num_steps for candidate in search.candidates)
     if not slow:
         assert problem.ground_truth is not None
-        part |= {over: np.array(problem.min_nuclear_norm(over).value) for over in ("psd", "symmetric")}
+        part |= {
+            over: np.array(problem.min_nuclear_norm(over).value) for over in ("psd", "symmetric")
+        }
         part["truth"] = np.array(np.linalg.norm(problem.ground_truth, "nuc"))
     return part
 
@@ -200,13 +239,18 @@ def reach(searched: Searched, norms: dict[Key, Array], phase: str, name: str) ->
 
 
 def _panel(searched: Searched, norms: dict[Key, Array], phase: str) -> dict[str, Any]:
-    """Norms over the seed's own minimum over positive semidefinite matrices, and absolute ones, by alpha."""
+    """Norms over the seed's own minimum over positive semidefinite matrices, and absolute ones,
+    by alpha.
+    """
     data: dict[str, Any] = {"alpha": searched.alphas}
     minimum = searched.references["psd"]
     for name in REFERENCES:
         values = norms[(phase if (phase, name) in norms else "equal", name)]
         shares = values / minimum[:, None]
-        data[f"{name}_mean"], data[f"{name}_spread"] = _over_seeds(np.nanmean, shares), _over_seeds(np.nanstd, shares)
+        data[f"{name}_mean"], data[f"{name}_spread"] = (
+            _over_seeds(np.nanmean, shares),
+            _over_seeds(np.nanstd, shares),
+        )
         data[f"{name}_norm"] = _over_seeds(np.nanmean, values)
     ones = np.ones(searched.alphas.size)
     data["psd_minimum"], data["psd_norm"] = ones, minimum.mean() * ones
@@ -220,13 +264,19 @@ def figure_5_left(settings: Settings) -> Result:
     searched = search_all(settings)
     counts = {name: reach(searched, searched.first, "equal", name) for name in REFERENCES}
     small = searched.alphas <= 0.1
-    off = {name: float(excess(searched, searched.first, "equal", name)[small].max()) for name in ("gd", "wn")}
+    off = {
+        name: float(excess(searched, searched.first, "equal", name)[small].max())
+        for name in ("gd", "wn")
+    }
     findings = (
         Finding(
             "figure-5-range",
-            "WN and rPGD end close to the minimum nuclear norm for a broader range of starts than GD",
-            f"{searched.size}; starts with a mean norm within {CLOSE:.0%} of the certified minimum, of those tried, "
-            f"at the first step that converges: {_listed(counts)}; {_unfound(searched)} searches found no step",
+            "WN and rPGD end close to the minimum nuclear norm for a broader range of starts than "
+            "GD",
+            f"{searched.size}; starts with a mean norm within {CLOSE:.0%} of the certified "
+            "minimum, of those tried, "
+            f"at the first step that converges: {_listed(counts)}; {_unfound(searched)} searches "
+            "found no step",
             min(_share(counts["wn"]), _share(counts["rpgd"])) > _share(counts["gd"]),
         ),
         Finding(
@@ -236,7 +286,12 @@ def figure_5_left(settings: Settings) -> Result:
             max(off.values()) < 0.01,
         ),
     )
-    return Result(_panel(searched, searched.first, "equal"), {"sensing": searched.num_steps}, findings, searched.truth.size)
+    return Result(
+        _panel(searched, searched.first, "equal"),
+        {"sensing": searched.num_steps},
+        findings,
+        searched.truth.size,
+    )
 
 
 def figure_5_right(settings: Settings) -> Result:
@@ -249,10 +304,16 @@ def figure_5_right(settings: Settings) -> Result:
         "figure-5-two-phase",
         "two phases end close to the minimum for a wider range of starts",
         f"starts within {CLOSE:.0%}, equal steps → two phases: "
-        + ", ".join(f"{LABELS[name]} {before[name][0]} → {after[name][0]} of {after[name][1]}" for name in names),
-        all(after[name] >= before[name] for name in names) and any(after[name] > before[name] for name in names),
+        + ", ".join(
+            f"{LABELS[name]} {before[name][0]} → {after[name][0]} of {after[name][1]}"
+            for name in names
+        ),
+        all(after[name] >= before[name] for name in names)
+        and any(after[name] > before[name] for name in names),
     )
-    return Result(_panel(searched, searched.first, "two_phase"), {}, (finding,), searched.truth.size)
+    return Result(
+        _panel(searched, searched.first, "two_phase"), {}, (finding,), searched.truth.size
+    )
 
 
 def figure_5_refined(settings: Settings) -> Result:
@@ -269,21 +330,35 @@ def figure_5_refined(settings: Settings) -> Result:
         for name in REFERENCES:
             errors = searched.error[(phase if (phase, name) in searched.error else "equal", name)]
             data[f"{phase}_{name}_error"] = _over_seeds(np.nanmean, errors)
-    shared = {name: panel[name] for name in ("alpha", "psd_minimum", "psd_norm", "symmetric_minimum", "truth")}
+    shared = {
+        name: panel[name]
+        for name in ("alpha", "psd_minimum", "psd_norm", "symmetric_minimum", "truth")
+    }
     tried = searched.tried["equal", "rpgd"]
     below = (searched.alphas[None, :] ** 2 < searched.references["psd"][:, None]) & tried
     above = ~below & tried
-    off = {phase: np.abs(searched.refined[(phase, "rpgd")] / searched.references["psd"][:, None] - 1) for phase in PHASES}
-    near = float(np.max([values[below].max() for values in off.values()]))  # NaN if one of them did not converge
+    off = {
+        phase: np.abs(searched.refined[(phase, "rpgd")] / searched.references["psd"][:, None] - 1)
+        for phase in PHASES
+    }
+    near = float(
+        np.max([values[below].max() for values in off.values()])
+    )  # NaN if one of them did not converge
     beyond = float(np.max([values[above].max(initial=0.0) for values in off.values()]))
-    moved = {n: float(np.nanmax(np.abs(searched.refined["equal", n] / searched.first["equal", n] - 1))) for n in ("gd", "wn")}
+    moved = {
+        n: float(np.nanmax(np.abs(searched.refined["equal", n] / searched.first["equal", n] - 1)))
+        for n in ("gd", "wn")
+    }
     finding = Finding(
         "figure-5-refined",
-        "(beyond the paper) small steps take one-scale rPGD to the minimum from every start below it",
-        f"from starts with α² below the certified minimum rPGD ends within {near:.1g} of it, relatively, at steps near "
+        "(beyond the paper) small steps take one-scale rPGD to the minimum from every start below "
+        "it",
+        f"from starts with α² below the certified minimum rPGD ends within {near:.1g} of it, "
+        "relatively, at steps near "
         f"{np.nanmedian(searched.step['equal', 'rpgd']):.1g}"
         + (f"; from above, up to {beyond:.0%} off" if above.any() else "")
-        + f". Refining the searched step moves GD by up to {moved['gd']:.0%} and WN by up to {moved['wn']:.0%}",
+        + f". Refining the searched step moves GD by up to {moved['gd']:.0%} "
+        f"and WN by up to {moved['wn']:.0%}",
         near < 1e-3,
     )
     return Result(shared | data, {}, (finding,), searched.truth.size)
@@ -306,7 +381,9 @@ def _unfound(searched: Searched) -> str:
 
 
 def _listed(counts: dict[str, tuple[int, int]]) -> str:
-    return ", ".join(f"{LABELS[name]} {close} of {tried}" for name, (close, tried) in counts.items())
+    return ", ".join(
+        f"{LABELS[name]} {close} of {tried}" for name, (close, tried) in counts.items()
+    )
 
 
 def _share(count: tuple[int, int]) -> float:

@@ -1,4 +1,6 @@
-"""Training rules: frozen configuration and the step rule, in NumPy, batched over runs, for any problem."""
+"""Training rules: frozen configuration and the step rule, in NumPy, batched over runs, for any
+problem.
+"""
 
 from .gradient_descent import GradientDescent
 from .rpgd import RPGD

@@ -1,8 +1,10 @@
-"""What every method is: frozen configuration, a start, an evaluation and an update, over a batch of runs.
+"""What every method is: frozen configuration, a start, an evaluation and an update, over a batch of
+runs.
 
-A method of your own is one class with the attributes of `Method`; subclassing one of ours and overriding `update` is the
-shortest way, and keeps momentum and random steps. It then runs in `run` and `sweep` on every problem. To appear in sweep
-files and figures by name it needs a row in `registry.py`.
+A method of your own is one class with the attributes of `Method`; subclassing one of ours and
+overriding `update` is the shortest way, and keeps momentum and random steps. It then runs in `run`
+and `sweep` on every problem. To appear in sweep files and figures by name it needs a row in
+`registry.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class State:
-    """Where n runs stand: a vector, a scale, and any other arrays a method keeps, by name. All have the run axis first.
+    """Where n runs stand: a vector, a scale, and any other arrays a method keeps, by name. All have
+    the run axis first.
 
     Attributes
     ----------
@@ -53,19 +56,28 @@ class State:
         for name, array in arrays.items():
             if np.ndim(array) == 0 or len(array) != len(self.scale):
                 raise ValueError(
-                    f"the array {name!r} of a state must have one entry per run, {len(self.scale)}, along its first axis, "
+                    f"the array {name!r} of a state must have one entry per run, "
+                    f"{len(self.scale)}, along its first axis, "
                     f"got shape {np.shape(array)}"
                 )
-        return State(self.vector, self.scale, {**self.arrays, **{name: np.asarray(a) for name, a in arrays.items()}})
+        return State(
+            self.vector,
+            self.scale,
+            {**self.arrays, **{name: np.asarray(a) for name, a in arrays.items()}},
+        )
 
     def moved(self, vector: Array, scale: Array, **arrays: Any) -> State:
-        """The state after a step: a new vector and scale, the arrays that are given, and all others as they were."""
+        """The state after a step: a new vector and scale, the arrays that are given, and all
+        others as they were.
+        """
         return State(vector, scale, self.arrays).also(**arrays)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The loss (n,) at a state, and its gradients in the method's own coordinates, shaped like the state."""
+    """The loss (n,) at a state, and its gradients in the method's own coordinates, shaped like
+    the state.
+    """
 
     loss: Array
     vector_gradient: Array
@@ -73,10 +85,14 @@ class Evaluation:
 
 
 class Sampling(Protocol):
-    """How a method draws its samples: `draws(num_samples)` answers, for any step number, which rows and what noise."""
+    """How a method draws its samples: `draws(num_samples)` answers, for any step number, which
+    rows and what noise.
+    """
 
     def draws(self, num_samples: int) -> Any:
-        """An object whose at(t) gives the rows (b,) and the noise of y (m,) of step t, each None where there is none."""
+        """An object whose at(t) gives the rows (b,) and the noise of y (m,) of step t, each None
+        where there is none.
+        """
 
 
 class Method(Protocol):
@@ -91,12 +107,14 @@ class Method(Protocol):
     curvature_powers : (float, float)
         The powers of |g| and ‖w‖ that a curvature step has for this method.
     rotation_equivariant : bool
-        Whether the rule sees lengths and angles only, so that it may run in reduced coordinates. It counts only in the body
-        of the class that has the rule: a subclass of ours with a rule of its own says it again.
+        Whether the rule sees lengths and angles only, so that it may run in reduced coordinates. It
+        counts only in the body of the class that has the rule: a subclass of ours with a rule of
+        its own says it again.
 
-    Three more are asked for where they exist: `blocks`, "all" or "columns" (one scale per column); `sampling`, a
-    `Sampling`, for a method that trains on random parts of the data; `free_norm`, True for a method whose ‖w‖ is its own, so
-    that a run that goes on from another such method keeps it.
+    Three more are asked for where they exist: `blocks`, "all" or "columns" (one scale per column);
+    `sampling`, a `Sampling`, for a method that trains on random parts of the data; `free_norm`,
+    True for a method whose ‖w‖ is its own, so that a run that goes on from another such method
+    keeps it.
     """
 
     name: ClassVar[str]
@@ -113,8 +131,12 @@ class Method(Protocol):
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss and gradients at a state."""
 
-    def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
-        """The state after one step; the one given must not be changed. The steps are shaped like the scale."""
+    def update(
+        self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
+    ) -> State:
+        """The state after one step; the one given must not be changed. The steps are shaped like
+        the scale.
+        """
 
 
 def block_dot(a: Array, b: Array, scale: Array) -> Array:

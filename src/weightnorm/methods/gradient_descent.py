@@ -46,7 +46,9 @@ class GradientDescent(Training):
         self._check_training()
         schedule = as_schedule("step", self.step)
         if schedule.scale_power or schedule.norm_power:
-            raise ValueError("step of GradientDescent depends on the scale g or on ‖w‖, which it does not have")
+            raise ValueError(
+                "step of GradientDescent depends on the scale g or on ‖w‖, which it does not have"
+            )
 
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:
@@ -62,7 +64,11 @@ class GradientDescent(Training):
         loss, gradient = problem.value_and_gradient(state.vector)
         return Evaluation(loss, gradient, np.zeros_like(state.scale))
 
-    def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
+    def update(
+        self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
+    ) -> State:
         """x ← x − η v, v the gradient or its momentum."""
         move, _, buffers = self.pushed(state, evaluation)
-        return state.moved(state.vector - expand(vector_step, state.vector) * move, state.scale, **buffers)
+        return state.moved(
+            state.vector - expand(vector_step, state.vector) * move, state.scale, **buffers
+        )

@@ -1,8 +1,9 @@
 """The methods by name: one row per method.
 
-A row is all that another part of the house knows of a method: sweep files find it by `name` and offer its parameters,
-figures and tables show its `label`, and the compiled kernels have it under `kernel`. A method without a kernel runs by its
-NumPy rule in the same loop, and the row may leave `kernel` out.
+A row is all that another part of the house knows of a method: sweep files find it by `name` and
+offer its parameters, figures and tables show its `label`, and the compiled kernels have it under
+`kernel`. A method without a kernel runs by its NumPy rule in the same loop, and the row may leave
+`kernel` out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,13 @@ class Row:
 _TRAINING = ("momentum", "nesterov", "batch_size", "label_noise", "seed")
 
 REGISTRY: tuple[Row, ...] = (
-    Row("gradient_descent", GradientDescent, "gradient descent", ("step", *_TRAINING), "GRADIENT_DESCENT"),
+    Row(
+        "gradient_descent",
+        GradientDescent,
+        "gradient descent",
+        ("step", *_TRAINING),
+        "GRADIENT_DESCENT",
+    ),
     Row("rpgd", RPGD, "rPGD", ("direction_step", "scale_step", *_TRAINING), "RPGD"),
     Row(
         "weight_norm",

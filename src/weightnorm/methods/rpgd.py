@@ -17,8 +17,8 @@ from .training import Training
 class RPGD(Training):
     """Reparametrised projected gradient descent: x = g·w with ‖w‖ = 1 after every step.
 
-    With G = ∇f(g w): v = w − η g G, w ← v/‖v‖, g ← g − γ⟨w, G⟩.
-    Zero-norm policy: where v = 0 exactly, every point of the sphere is equally near; w stays where it is for that step.
+    With G = ∇f(g w): v = w − η g G, w ← v/‖v‖, g ← g − γ⟨w, G⟩. Zero-norm policy: where v = 0
+    exactly, every point of the sphere is equally near; w stays where it is for that step.
 
     Parameters
     ----------
@@ -59,7 +59,9 @@ class RPGD(Training):
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:
         """The schedules of w and of g."""
-        return as_schedule("direction_step", self.direction_step), as_schedule("scale_step", self.scale_step)
+        return as_schedule("direction_step", self.direction_step), as_schedule(
+            "scale_step", self.scale_step
+        )
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at g0 = scale, w0 = direction."""
@@ -69,7 +71,9 @@ class RPGD(Training):
         """Loss, ∇_w and ∇_g at x = g w: g G and ⟨w, G⟩."""
         return Evaluation(*problem.scale_direction_gradients(state.vector, state.scale))
 
-    def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
+    def update(
+        self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
+    ) -> State:
         """A step of w projected back onto the sphere, and a step of g."""
         move, scale_move, buffers = self.pushed(state, evaluation)
         v = state.vector - expand(vector_step, state.vector) * move

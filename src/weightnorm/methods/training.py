@@ -23,16 +23,19 @@ class Training:
     Parameters
     ----------
     momentum : float
-        β in [0, 1), in torch's convention: v ← βv + ∇ for w and for g, from zero; w ← w − ηv, g ← g − γv_g.
+        β in [0, 1), in torch's convention: v ← βv + ∇ for w and for g, from zero; w ← w − ηv, g ← g
+        − γv_g.
     nesterov : bool
         Step along ∇ + βv instead of v.
     batch_size : int, optional
-        Every step sees so many samples, drawn without replacement, and their gradient times m/batch_size.
+        Every step sees so many samples, drawn without replacement, and their gradient times
+        m/batch_size.
     label_noise : float
         The standard deviation of fresh Gaussian noise on y at every step.
     seed : int, optional
-        Of both. Without one it is drawn, and kept in `.seed`, so that every run can be repeated. The draws of step t depend
-        on the seed and t alone: all runs of a sweep see the same ones, and a run that goes on makes those it would have made.
+        Of both. Without one it is drawn, and kept in `.seed`, so that every run can be repeated.
+        The draws of step t depend on the seed and t alone: all runs of a sweep see the same ones,
+        and a run that goes on makes those it would have made.
     """
 
     momentum: float = 0.0
@@ -45,11 +48,16 @@ class Training:
     def _check_training(self) -> None:
         beta = _validate.real("momentum", self.momentum, minimum=0.0)
         if beta >= 1.0:
-            raise ValueError(f"momentum must be below 1, got {beta:g}: with 1 and more nothing ever comes to rest")
+            raise ValueError(
+                f"momentum must be below 1, got {beta:g}: with 1 and more nothing ever comes to "
+                "rest"
+            )
         if not isinstance(self.nesterov, bool | np.bool_):
             raise TypeError(f"nesterov must be True or False, got {self.nesterov!r}")
         if self.nesterov and beta == 0.0:
-            raise ValueError("nesterov=True needs a momentum above 0, got 0; give momentum=0.9, say")
+            raise ValueError(
+                "nesterov=True needs a momentum above 0, got 0; give momentum=0.9, say"
+            )
         size = self.batch_size
         if size is not None:
             size = _validate.integer("batch_size", size, minimum=1, maximum=_validate.MAX_COUNT)
@@ -62,25 +70,41 @@ class Training:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         sampling = RandomSamples(size, noise, seed) if random and seed is not None else None
         values = (beta, bool(self.nesterov), size, noise, seed, sampling)
-        for name, value in zip(("momentum", "nesterov", "batch_size", "label_noise", "seed", "sampling"), values, strict=True):
+        for name, value in zip(
+            ("momentum", "nesterov", "batch_size", "label_noise", "seed", "sampling"),
+            values,
+            strict=True,
+        ):
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        shown = sorted((f for f in fields(self) if f.init), key=lambda f: bool(f.kw_only))  # the steps first
-        given = [(f.name, getattr(self, f.name)) for f in shown if f.default is MISSING or getattr(self, f.name) != f.default]
+        shown = sorted(
+            (f for f in fields(self) if f.init), key=lambda f: bool(f.kw_only)
+        )  # the steps first
+        given = [
+            (f.name, getattr(self, f.name))
+            for f in shown
+            if f.default is MISSING or getattr(self, f.name) != f.default
+        ]
         parts = [f"{name}={value!r}" for name, value in given]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def pushed(self, state: State, evaluation: Evaluation) -> tuple[Array, Array, dict[str, Array]]:
-        """What to step along instead of the gradients of vector and scale, and the buffers that are left."""
+        """What to step along instead of the gradients of vector and scale, and the buffers that
+        are left.
+        """
         gradients = evaluation.vector_gradient, evaluation.scale_gradient
         if not self.momentum:
             return *gradients, {}
         before = [state.arrays.get(name, 0.0) for name in BUFFERS]  # zero at a start
-        buffers = [self.momentum * b + gradient for b, gradient in zip(before, gradients, strict=True)]
+        buffers = [
+            self.momentum * b + gradient for b, gradient in zip(before, gradients, strict=True)
+        ]
         moves = buffers
         if self.nesterov:
-            moves = [gradient + self.momentum * b for b, gradient in zip(buffers, gradients, strict=True)]
+            moves = [
+                gradient + self.momentum * b for b, gradient in zip(buffers, gradients, strict=True)
+            ]
         return moves[0], moves[1], dict(zip(BUFFERS, buffers, strict=True))
 
 
@@ -95,12 +119,17 @@ class RandomSamples:
     def draws(self, num_samples: int) -> Draws:
         """The draws for a problem of so many samples."""
         if self.batch_size is not None and self.batch_size > num_samples:
-            raise ValueError(f"batch_size must be at most the {num_samples} samples of the problem, got {self.batch_size}")
+            raise ValueError(
+                f"batch_size must be at most the {num_samples} samples of the problem, got "
+                f"{self.batch_size}"
+            )
         return Draws(self, num_samples)
 
 
 class Draws:
-    """Rows and noise of any step, drawn many steps at a time: from the seed and the number of the chunk alone."""
+    """Rows and noise of any step, drawn many steps at a time: from the seed and the number of
+    the chunk alone.
+    """
 
     def __init__(self, sampling: RandomSamples, num_samples: int) -> None:
         self._sampling, self._size = sampling, num_samples
@@ -108,11 +137,15 @@ class Draws:
         self._chunk = -1
 
     def at(self, t: int) -> tuple[NDArray[np.intp] | None, Array | None]:
-        """The rows (b,) and the noise (m,) of step t; None where all rows count, or there is no noise."""
+        """The rows (b,) and the noise (m,) of step t; None where all rows count, or there is no
+        noise.
+        """
         chunk, place = divmod(t, self._length)
         if chunk != self._chunk:
             self._draw(chunk)
-        return None if self._rows is None else self._rows[place], None if self._noise is None else self._noise[place]
+        return None if self._rows is None else self._rows[
+            place
+        ], None if self._noise is None else self._noise[place]
 
     def _draw(self, chunk: int) -> None:
         sampling, shape = self._sampling, (self._length, self._size)
@@ -124,7 +157,12 @@ class Draws:
                 order = keys.random(shape).argsort(axis=1)[:, : sampling.batch_size]
             else:  # a draw at a time, whose cost does not grow with the number of samples
                 size, count = sampling.batch_size, self._length
-                order = np.array([keys.choice(self._size, size, replace=False, shuffle=False) for _ in range(count)])
+                order = np.array(
+                    [
+                        keys.choice(self._size, size, replace=False, shuffle=False)
+                        for _ in range(count)
+                    ]
+                )
             self._rows = np.sort(order, axis=1)
         if sampling.label_noise:
             self._noise = sampling.label_noise * noises.standard_normal(shape)

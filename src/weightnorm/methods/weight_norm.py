@@ -17,11 +17,12 @@ from .training import Training
 class WeightNorm(Training):
     """Weight normalization (Salimans & Kingma): w is never normalised.
 
-    With ŵ = w/‖w‖ and G = ∇f(g ŵ): g ← g − γ⟨ŵ, G⟩, w ← w − (η g/‖w‖)(G − ⟨ŵ, G⟩ŵ).
-    The gradient of w is orthogonal to w, so ‖w‖ only grows. That holds with heavy-ball momentum too, whatever the steps,
-    and with Nesterov's while the step of w does not grow: −⟨w, v⟩ is then a sum of terms that are not negative. With
-    Nesterov's momentum and a growing step ‖w‖ can shrink. Zero-norm policy: where a step would lead to w = 0 exactly, w stays
-    where it is for that step, while the buffers go on; a zero start direction is refused.
+    With ŵ = w/‖w‖ and G = ∇f(g ŵ): g ← g − γ⟨ŵ, G⟩, w ← w − (η g/‖w‖)(G − ⟨ŵ, G⟩ŵ). The gradient of
+    w is orthogonal to w, so ‖w‖ only grows. That holds with heavy-ball momentum too, whatever the
+    steps, and with Nesterov's while the step of w does not grow: −⟨w, v⟩ is then a sum of terms
+    that are not negative. With Nesterov's momentum and a growing step ‖w‖ can shrink. Zero-norm
+    policy: where a step would lead to w = 0 exactly, w stays where it is for that step, while the
+    buffers go on; a zero start direction is refused.
 
     Parameters
     ----------
@@ -52,7 +53,9 @@ class WeightNorm(Training):
     name: ClassVar[str] = "WeightNorm"
     has_scale: ClassVar[bool] = True
     rotation_equivariant: ClassVar[bool] = True
-    free_norm: ClassVar[bool] = True  # ‖w‖ is the method's own: a run that goes on from one with a free norm keeps it
+    free_norm: ClassVar[bool] = (
+        True  # ‖w‖ is the method's own: a run that goes on from one with a free norm keeps it
+    )
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     def __post_init__(self) -> None:
@@ -68,7 +71,9 @@ class WeightNorm(Training):
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:
         """The schedules of w and of g."""
-        return as_schedule("direction_step", self.direction_step), as_schedule("scale_step", self.scale_step)
+        return as_schedule("direction_step", self.direction_step), as_schedule(
+            "scale_step", self.scale_step
+        )
 
     def init(self, scale: Array, direction: Array) -> State:
         """Start at g0 = scale, w0 = initial_norm·direction."""
@@ -77,12 +82,16 @@ class WeightNorm(Training):
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w = (1/‖w‖)(∇_ŵ − ⟨ŵ, ∇_ŵ⟩ŵ), and ∇_g, at x = g ŵ."""
         norm = block_norm(state.vector, state.scale)
-        unit = state.vector / expand(np.where(np.isfinite(norm), norm, np.nan), state.vector)  # overflowed: diverged
+        unit = state.vector / expand(
+            np.where(np.isfinite(norm), norm, np.nan), state.vector
+        )  # overflowed: diverged
         loss, gradient, slope = problem.scale_direction_gradients(unit, state.scale)
         tangent = gradient - expand(block_dot(unit, gradient, state.scale), unit) * unit
         return Evaluation(loss, tangent / expand(norm, unit), slope)
 
-    def update(self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array) -> State:
+    def update(
+        self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
+    ) -> State:
         """Gradient descent on both, with momentum if there is any."""
         move, scale_move, buffers = self.pushed(state, evaluation)
         w = state.vector - expand(vector_step, state.vector) * move

@@ -1,11 +1,13 @@
 """All that the engine asks of a problem.
 
-A problem of your own subclasses `Problem` and gives two things: `dimension`, the number of weights, and
-`value_and_gradient`. Everything else has an answer that follows from them; a problem that knows better overrides it.
-Then every method runs on it, in `run` and in `sweep`. Do not change a problem once it has run: its reduction is kept.
+A problem of your own subclasses `Problem` and gives two things: `dimension`, the number of weights,
+and `value_and_gradient`. Everything else has an answer that follows from them; a problem that knows
+better overrides it. Then every method runs on it, in `run` and in `sweep`. Do not change a problem
+once it has run: its reduction is kept.
 
-Arrays have the run axis first. x = g·w: a scale g of shape (n,), and unit directions w of shape (n, d). A problem whose
-weights are a factor of a matrix has directions (n, d, r) and, with `blocks="columns"`, scales (n, r).
+Arrays have the run axis first. x = g·w: a scale g of shape (n,), and unit directions w of shape (n,
+d). A problem whose weights are a factor of a matrix has directions (n, d, r) and, with
+`blocks="columns"`, scales (n, r).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from .. import _validate
 
 Array = NDArray[np.float64]
 
-FLAT = 16 * float(np.finfo(np.float64).eps)  # a gradient this small against its own terms is rounding
+FLAT = 16 * float(
+    np.finfo(np.float64).eps
+)  # a gradient this small against its own terms is rounding
 
 
 class Problem(ABC):
@@ -46,9 +50,14 @@ class Problem(ABC):
     dimension: int
     num_samples: int = 0  # that a method may draw from; 0 where there are none
     floor: Any = None  # the smallest loss there is; None where it is not known
-    curvature: Any = None  # λmax, the largest curvature, for curvature steps; None where there is none
-    reference: Any = None  # the solution distances are measured from, in these coordinates: a reduced problem has its own
-    has_columns: ClassVar[bool] = False  # whether weights are a factor whose columns may have a scale each
+    curvature: Any = (
+        None  # λmax, the largest curvature, for curvature steps; None where there is none
+    )
+    # the solution distances are measured from, in these coordinates: a reduced problem has its own
+    reference: Any = None
+    has_columns: ClassVar[bool] = (
+        False  # whether weights are a factor whose columns may have a scale each
+    )
     can_measure: ClassVar[bool] = False  # whether `perp_and_distance` knows more than a run does
     has_label_noise: bool = False  # whether y are numbers that noise may be added to
     backend: str = "rules"  # which kernels know this problem, see engine/start.py
@@ -80,7 +89,9 @@ class Problem(ABC):
         return norm
 
     def descent_norm(self, scale: Array) -> Array:
-        """The inverse of `scale_of`, with its sign: the length of gradient descent's start; NaN where there is none."""
+        """The inverse of `scale_of`, with its sign: the length of gradient descent's start; NaN
+        where there is none.
+        """
         return scale
 
     # Starts, as a user gives them.
@@ -100,12 +111,20 @@ class Problem(ABC):
     def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
         """The scale (1,) and unit direction of a result that another method goes on from."""
         if result.weights.shape != (self.dimension,):
-            raise ValueError(f"start has {result.weights.size} weights, the problem has {self.dimension} features")
+            raise ValueError(
+                f"start has {result.weights.size} weights, the problem has {self.dimension} "
+                "features"
+            )
         unit = result.direction
         if not unit.any():
             if has_scale:
-                raise ValueError("start has zero weights, so no direction to go on with; give scale and direction")
-            unit = np.eye(1, self.dimension)[0]  # gradient descent at scale 0: any direction will do
+                raise ValueError(
+                    "start has zero weights, so no direction to go on with; give scale and "
+                    "direction"
+                )
+            unit = np.eye(1, self.dimension)[
+                0
+            ]  # gradient descent at scale 0: any direction will do
         return np.array([result.scale]), unit
 
     # What is known of the loss.
@@ -128,8 +147,8 @@ class Problem(ABC):
     def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
         """Where the gradient in a method's own coordinates is zero to rounding.
 
-        Either the gradient is zero against its own terms (a solution, or the floor of an unreachable y), or the run is in
-        S = {g = 0, ⟨w, G⟩ = 0}, where neither g nor w moves.
+        Either the gradient is zero against its own terms (a solution, or the floor of an
+        unreachable y), or the run is in S = {g = 0, ⟨w, G⟩ = 0}, where neither g nor w moves.
         """
         _, gradient = self.value_and_gradient(scale[:, None] * unit)
         _, at_zero = self.value_and_gradient(np.zeros_like(unit))
@@ -148,9 +167,11 @@ class Problem(ABC):
     # Where runs are made, and on what part of the data.
 
     def reduce(self, samples: bool = False) -> Reduction:
-        """Coordinates in which a rotation-equivariant method runs faster, made at first use and kept.
+        """Coordinates in which a rotation-equivariant method runs faster, made at first use and
+        kept.
 
-        With `samples` they are such that `sample` still works. Override `reduction`, which makes them.
+        With `samples` they are such that `sample` still works. Override `reduction`, which makes
+        them.
         """
         kept: dict[bool, Reduction] = self.__dict__.setdefault("_reductions", {})
         if samples not in kept:
@@ -166,16 +187,25 @@ class Problem(ABC):
         return Reduction(self)
 
     def stack(self, problems: Sequence[Any]) -> Problem:
-        """Reduced problems of the kind of this one as one, with one per run, so that runs on them advance together."""
-        raise TypeError(f"runs on several problems advance together on least squares only, got {type(self).__name__}")
+        """Reduced problems of the kind of this one as one, with one per run, so that runs on
+        them advance together.
+        """
+        raise TypeError(
+            "runs on several problems advance together on least squares only, got "
+            f"{type(self).__name__}"
+        )
 
     def of_runs(self, runs: NDArray[np.intp]) -> Problem:
         """The problem of these runs; another one only where each run has its own."""
         return self
 
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
-        """The problem a random step sees: these rows (None for all) times m/b, with this noise (m,) added to y."""
-        raise NotImplementedError(f"{type(self).__name__} has num_samples, but no sample(rows, noise)")
+        """The problem a random step sees: these rows (None for all) times m/b, with this noise
+        (m,) added to y.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has num_samples, but no sample(rows, noise)"
+        )
 
     # What to tell of where runs ended.
 
@@ -184,25 +214,39 @@ class Problem(ABC):
         return scale[:, None] * unit
 
     def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
-        """‖x⊥‖, ‖x‖ and ‖w⊥‖, from the signed length `perp` of the unit direction's part off the row space."""
+        """‖x⊥‖, ‖x‖ and ‖w⊥‖, from the signed length `perp` of the unit direction's part off the
+        row space.
+        """
         return np.abs(scale * perp), np.abs(scale), np.abs(perp)
 
-    def summary(self, unit: Array, scale: Array, perp: Array, measured: bool = True) -> dict[str, Array]:
+    def summary(
+        self, unit: Array, scale: Array, perp: Array, measured: bool = True
+    ) -> dict[str, Array]:
         """What to keep of where runs ended, by the names of `variables`, but for the loss.
 
-        With measured=False a number that would have to be computed at a price is left out: `perp_and_distance` finds it later.
+        With measured=False a number that would have to be computed at a price is left out:
+        `perp_and_distance` finds it later.
         """
         distance = np.full(len(scale), np.nan)
         if self.reference is not None:
             distance = np.linalg.norm(scale[:, None] * unit - self.reference, axis=1)
-        return {"norm": np.abs(scale), "final_scale": scale, "perp_norm": np.abs(scale * perp), "distance": distance}
+        return {
+            "norm": np.abs(scale),
+            "final_scale": scale,
+            "perp_norm": np.abs(scale * perp),
+            "distance": distance,
+        }
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
-        """‖x⊥‖ and the distance to the reference of one run's weights, where the run itself did not know them."""
+        """‖x⊥‖ and the distance to the reference of one run's weights, where the run itself did
+        not know them.
+        """
         return np.nan, np.nan
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What tells this problem from others after a round trip through pickle: its kind, and arrays."""
+        """What tells this problem from others after a round trip through pickle: its kind, and
+        arrays.
+        """
         probe = np.cos(np.arange(1.0, self.dimension + 1.0))[None]
         loss, gradient = self.value_and_gradient(probe)
         return f"{type(self).__name__} {self.dimension}", np.asarray(loss), np.asarray(gradient)
@@ -212,8 +256,8 @@ class Problem(ABC):
 class Reduction:
     """Coordinates for runs, an isometric image of the problem's own; here these themselves.
 
-    A problem with better ones returns a subclass from `Problem.reduction`, with `enter` and `lift`, and `start` if lifting
-    needs to know where a run started.
+    A problem with better ones returns a subclass from `Problem.reduction`, with `enter` and `lift`,
+    and `start` if lifting needs to know where a run started.
 
     Attributes
     ----------
@@ -228,7 +272,9 @@ class Reduction:
         return units
 
     def start(self, unit: Array) -> tuple[Array, Frame]:
-        """The coordinates of one unit vector, and what leads back: a Frame with whatever axes `lift` needs."""
+        """The coordinates of one unit vector, and what leads back: a Frame with whatever axes
+        `lift` needs.
+        """
         return self.enter(unit[None])[0], Frame(self)
 
     def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
@@ -236,7 +282,8 @@ class Reduction:
         return coordinates
 
     def perp_units(self, units: Array, wanted: bool) -> Array | None:
-        """Unit vectors (n, k), or (1, k) for all, along each start's part off the row space; zero where there is none.
+        """Unit vectors (n, k), or (1, k) for all, along each start's part off the row space; zero
+        where there is none.
 
         None where they are not known, or only at a price and not `wanted`.
         """

@@ -1,9 +1,10 @@
 """The thin singular value decomposition A = U S Vᵀ that every reduced run stands on.
 
-Dense A: Householder QR of the long side, then the SVD of the small triangular factor. The reflectors are kept as they are,
-and the long factor is applied, never formed: the memory is one copy of A. Sparse A and operators: a sequential TSQR over
-blocks of the long side that keeps only R; the long factor is then applied as Aᵀ U S⁻¹ (or A V S⁻¹ for a tall A), so that no
-dense copy of A ever exists.
+Dense A: Householder QR of the long side, then the SVD of the small triangular factor. The
+reflectors are kept as they are, and the long factor is applied, never formed: the memory is one
+copy of A. Sparse A and operators: a sequential TSQR over blocks of the long side that keeps only R;
+the long factor is then applied as Aᵀ U S⁻¹ (or A V S⁻¹ for a tall A), so that no dense copy of A
+ever exists.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from .._validate import Matrix, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 SMALL = 2**16  # a V with no more entries than this is formed after all: products with it cost least
-NUM_PASSES = 8  # sparse matrices and operators are read in this many blocks: about an eighth of a dense copy each
-LARGEST = 1e140  # entries beyond this, or nonzero maxima below its inverse, overflow or vanish when squared
+# sparse matrices and operators are read in this many blocks: about an eighth of a dense copy each
+NUM_PASSES = 8
+# entries beyond this, or nonzero maxima below its inverse, overflow or vanish when squared
+LARGEST = 1e140
 
 
 class Orthonormal(Protocol):
@@ -71,7 +74,8 @@ class Householder:
     def _multiply(self, vector: Vector, trans: str) -> Vector:
         from scipy.linalg import lapack
 
-        # The smallest workspace makes LAPACK apply the reflectors one by one: for one column six times faster.
+        # The smallest workspace makes LAPACK apply the reflectors one by one: for one column six
+        # times faster.
         product, _, info = lapack.dormqr("L", trans, self.reflectors, self.tau, vector[:, None], 1)
         _require_success("dormqr", info)
         return np.asarray(product[:, 0])
@@ -103,8 +107,9 @@ class Factorisation:
     left, right : Orthonormal
         U and V.
     orthogonality : float
-        An estimate of ‖VᵀV − I‖: a few ulp where V comes from reflectors, times the condition number where it is
-        recovered as Aᵀ U S⁻¹. Runs on a sparse A or an operator are accurate to about this.
+        An estimate of ‖VᵀV − I‖: a few ulp where V comes from reflectors, times the condition
+        number where it is recovered as Aᵀ U S⁻¹. Runs on a sparse A or an operator are accurate to
+        about this.
     """
 
     singular_values: Vector
@@ -126,7 +131,9 @@ class Factorisation:
         return _on_rows(self.right, self.right.transposed, x)
 
     def split(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Row-space coordinates z = Vᵀx and the rest x⊥ = x − V z, projected twice so that x⊥ is clean."""
+        """Row-space coordinates z = Vᵀx and the rest x⊥ = x − V z, projected twice so that x⊥ is
+        clean.
+        """
         z = self.coordinates(x)
         rest = x - self.lift(z)
         correction = self.coordinates(rest)
@@ -143,27 +150,36 @@ def _on_rows(factor: Orthonormal, function: Any, rows: NDArray[np.float64]) -> N
 def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factorisation:
     """Factorise a dense array, a scipy.sparse matrix or a LinearOperator.
 
-    With `overwrite` a dense A whose long axis is contiguous gives its memory to the factors. Singular values under `noise`,
-    the norm of the rounding errors A is known to have, are not kept.
+    With `overwrite` a dense A whose long axis is contiguous gives its memory to the factors.
+    Singular values under `noise`, the norm of the rounding errors A is known to have, are not kept.
     """
     _require_memory(A.shape)
     require_squares(A)
     if isinstance(A, np.ndarray):
-        factors = _factorise_wide(A, overwrite, noise) if A.shape[0] <= A.shape[1] else _factorise_tall(A, overwrite, noise)
+        factors = (
+            _factorise_wide(A, overwrite, noise)
+            if A.shape[0] <= A.shape[1]
+            else _factorise_tall(A, overwrite, noise)
+        )
     else:
         factors = _factorise_blocks(A, noise)
     if factors.rank * A.shape[1] > SMALL:
         return factors
     rows = [factors.lift(axis) for axis in np.eye(factors.rank)]
-    return replace(factors, right=Explicit(np.array(rows).reshape(factors.rank, A.shape[1]).T.copy()))
+    return replace(
+        factors, right=Explicit(np.array(rows).reshape(factors.rank, A.shape[1]).T.copy())
+    )
 
 
 def _require_memory(shape: tuple[int, int]) -> None:
-    """Refuse, before trying, a factorisation whose small factors alone do not fit: the shorter side squared, thrice."""
+    """Refuse, before trying, a factorisation whose small factors alone do not fit: the shorter
+    side squared, thrice.
+    """
     needed, there = 3 * 8 * min(shape) ** 2, physical_memory()
     if needed > there:
         raise MemoryError(
-            f"factorising A of shape {shape} needs about {needed / 2**30:.0f} GiB, and this machine has {there / 2**30:.0f}; "
+            f"factorising A of shape {shape} needs about {needed / 2**30:.0f} GiB, and this "
+            f"machine has {there / 2**30:.0f}; "
             "run with coordinates='full', which works on A itself and needs no factorisation"
         )
 
@@ -177,20 +193,32 @@ def physical_memory() -> float:
 
 
 def require_squares(A: Any) -> None:
-    """Refuse a matrix whose largest entry squared over- or underflows; an operator does not show its entries."""
+    """Refuse a matrix whose largest entry squared over- or underflows; an operator does not show
+    its entries.
+    """
     values = A if isinstance(A, np.ndarray) else A.data if hasattr(A, "tocsr") else None
     largest = 0.0 if values is None else _largest(values)
     if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
-        raise ValueError(f"A has a largest entry of {largest:.3g}, whose square over- or underflows; rescale A and y")
+        raise ValueError(
+            f"A has a largest entry of {largest:.3g}, whose square over- or underflows; rescale A "
+            "and y"
+        )
 
 
 def require_squarable(name: str, values: NDArray[np.float64], smallest: float = 0.0) -> None:
-    """Refuse entries whose squares overflow, for which no loss could be computed, and those that are all too small."""
+    """Refuse entries whose squares overflow, for which no loss could be computed, and those that
+    are all too small.
+    """
     largest = _largest(values)
     if largest > LARGEST:
-        raise ValueError(f"{name} has a largest entry of {largest:.3g}, whose square overflows; rescale A and y")
+        raise ValueError(
+            f"{name} has a largest entry of {largest:.3g}, whose square overflows; rescale A and y"
+        )
     if 0.0 < largest < smallest:
-        raise ValueError(f"{name} has a largest entry of {largest:.3g}, which nothing can be divided by; rescale A and y")
+        raise ValueError(
+            f"{name} has a largest entry of {largest:.3g}, which nothing can be divided by; "
+            "rescale A and y"
+        )
 
 
 def scaled_norm(vector: Vector) -> float:
@@ -203,8 +231,12 @@ def _largest(values: NDArray[np.float64]) -> float:
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
-def _small_svd(square: Matrix, shape: tuple[int, int], noise: float) -> tuple[Matrix, Vector, Matrix]:
-    """SVD of a small factor, truncated to its numerical rank (the same rule as numpy.linalg.matrix_rank)."""
+def _small_svd(
+    square: Matrix, shape: tuple[int, int], noise: float
+) -> tuple[Matrix, Vector, Matrix]:
+    """SVD of a small factor, truncated to its numerical rank (the same rule as
+    numpy.linalg.matrix_rank).
+    """
     left, singular, right = np.linalg.svd(square, full_matrices=False)
     smallest = max(singular[0] * max(shape) * EPS, noise)
     rank = int(np.count_nonzero(singular > smallest))
@@ -241,14 +273,20 @@ def _factorise_blocks(A: Any, noise: float) -> Factorisation:
     for block in _blocks(wide):
         R = np.asarray(np.linalg.qr(np.vstack([R, block]), mode="r"))
     short, singular, _ = _small_svd(R.T, A.shape, noise)
-    long = Implicit(wide.T, short / singular) if singular.size else Explicit(np.zeros((wide.shape[1], 0)))
+    long = (
+        Implicit(wide.T, short / singular)
+        if singular.size
+        else Explicit(np.zeros((wide.shape[1], 0)))
+    )
     quality = 8 * EPS * float(singular[0] / singular[-1]) if singular.size else 0.0
     left, right = (long, Explicit(short)) if tall else (Explicit(short), long)
     return Factorisation(singular, left, right, quality)
 
 
 def _blocks(wide: Any) -> Iterator[Matrix]:
-    """Dense blocks (columns, m) of the transpose of a wide matrix, each about an eighth of it or m columns."""
+    """Dense blocks (columns, m) of the transpose of a wide matrix, each about an eighth of it or
+    m columns.
+    """
     m, d = wide.shape
     size = max(m, math.ceil(d / NUM_PASSES))
     starts = range(0, d, size)
@@ -259,10 +297,14 @@ def _blocks(wide: Any) -> Iterator[Matrix]:
         return
     rows = max(1, m // NUM_PASSES)
     identity = np.eye(m)
-    for start in starts:  # one pass of m adjoint products per block; d forward products would cost far more
+    for (
+        start
+    ) in starts:  # one pass of m adjoint products per block; d forward products would cost far more
         block = np.empty((min(size, d - start), m))
         for row in range(0, m, rows):
-            block[:, row : row + rows] = wide.rmatmat(identity[:, row : row + rows])[start : start + size]
+            block[:, row : row + rows] = wide.rmatmat(identity[:, row : row + rows])[
+                start : start + size
+            ]
         yield block
 
 

@@ -18,18 +18,19 @@ from .samples import Sample
 class GeneralizedLinear(LinearModel):
     """A generalized linear model with loss Σ_i ℓ(a_iᵀx; y_i).
 
-    Every gradient lies in the row space of A, so it has the same reduction and, for the WN flow, the same invariant as
-    least squares.
+    Every gradient lies in the row space of A, so it has the same reduction and, for the WN flow,
+    the same invariant as least squares.
 
     Parameters
     ----------
     A : (m, d) array, scipy.sparse matrix or scipy.sparse.linalg.LinearOperator
     y : (m,) array
     loss : {"logistic", "poisson", "huber", "squared"} or an object
-        logistic: log(1 + e^(−s z)) with labels s = ±1 (or 0 and 1); poisson: e^z − y z, less its smallest value; huber:
-        ½(z − y)², linear beyond a distance of 1; squared: ½(z − y)². An object of your own has value(z) and derivative(z) for
-        predictions z of shape (n, m), the labels being its own affair, and, if curvature steps are wanted, `smoothness`,
-        the largest second derivative.
+        logistic: log(1 + e^(−s z)) with labels s = ±1 (or 0 and 1); poisson: e^z − y z, less its
+        smallest value; huber: ½(z − y)², linear beyond a distance of 1; squared: ½(z − y)². An
+        object of your own has value(z) and derivative(z) for predictions z of shape (n, m), the
+        labels being its own affair, and, if curvature steps are wanted, `smoothness`, the largest
+        second derivative.
 
     Examples
     --------
@@ -37,7 +38,8 @@ class GeneralizedLinear(LinearModel):
     >>> problem = wn.GeneralizedLinear([[1.0, 0.0, 1.0], [0.0, 1.0, -1.0]], [1, 0], loss="logistic")
     >>> round(float(problem.value(np.zeros(3))), 4)
     1.3863
-    >>> result = wn.run(wn.RPGD(0.1, 0.1), problem, scale=1.0, direction=[1.0, 1.0, 1.0], tolerance=1e-3)
+    >>> w0 = [1.0, 1.0, 1.0]
+    >>> result = wn.run(wn.RPGD(0.1, 0.1), problem, scale=1.0, direction=w0, tolerance=1e-3)
     >>> result.status == "converged"
     True
     """
@@ -54,14 +56,21 @@ class GeneralizedLinear(LinearModel):
         """Both at once, with the predictions computed once."""
         x = np.asarray(x, dtype=np.float64)
         if x.ndim not in (1, 2) or x.shape[-1] != self.shape[1]:
-            raise ValueError(f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {x.shape}")
+            raise ValueError(
+                f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {x.shape}"
+            )
         rows = np.atleast_2d(x)
         z = np.asarray((self.A @ rows.T).T)
-        loss, gradient = total(self.loss, z), np.asarray((self.A.T @ np.asarray(self.loss.derivative(z)).T).T)
+        loss, gradient = (
+            total(self.loss, z),
+            np.asarray((self.A.T @ np.asarray(self.loss.derivative(z)).T).T),
+        )
         return (loss[0], gradient[0]) if x.ndim == 1 else (loss, gradient)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What tells this problem from others: its kind, y, one product with A, and its loss there."""
+        """What tells this problem from others: its kind, y, one product with A, and its loss
+        there.
+        """
         kind, y, z = super().fingerprint()
         with np.errstate(all="ignore"):
             slope = np.asarray(self.loss.derivative(z[None]))[0]
@@ -69,7 +78,9 @@ class GeneralizedLinear(LinearModel):
 
     @property
     def curvature(self) -> float | None:
-        """The smoothness constant λmax(AᵀA)·max ℓ″; None where ℓ″ has no largest value (poisson) or does not tell it."""
+        """The smoothness constant λmax(AᵀA)·max ℓ″; None where ℓ″ has no largest value (poisson)
+        or does not tell it.
+        """
         smoothness = getattr(self.loss, "smoothness", None)
         return None if smoothness is None else smoothness * self.largest_eigenvalue
 

@@ -24,7 +24,8 @@ class LeastSquares(LinearModel):
     Parameters
     ----------
     A : (m, d) array, scipy.sparse matrix or scipy.sparse.linalg.LinearOperator
-        One row per sample. Kept by reference where it is float64 already; do not change it afterwards.
+        One row per sample. Kept by reference where it is float64 already; do not change it
+        afterwards.
     y : (m,) array
     solution : (d,) array, optional
         A known solution, kept as `.solution`; the data generators set it.
@@ -45,7 +46,9 @@ class LeastSquares(LinearModel):
 
     def __init__(self, A: Any, y: Any, *, solution: Any = None) -> None:
         self._set(A, y)
-        self.solution: Vector | None = None if solution is None else _validate.array("solution", solution, ndim=1)
+        self.solution: Vector | None = (
+            None if solution is None else _validate.array("solution", solution, ndim=1)
+        )
         self._iterative_solution: Vector | None = None
 
     def __repr__(self) -> str:
@@ -55,7 +58,9 @@ class LeastSquares(LinearModel):
         """Both at once, with the residual computed once."""
         x = np.asarray(x, dtype=np.float64)
         if x.ndim not in (1, 2) or x.shape[-1] != self.shape[1]:
-            raise ValueError(f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {x.shape}")
+            raise ValueError(
+                f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {x.shape}"
+            )
         residual = (self.A @ x.T).T - self.y
         gradient = np.asarray((self.A.T @ residual.T).T)
         return 0.5 * np.einsum("...i,...i->...", residual, residual), gradient
@@ -71,7 +76,9 @@ class LeastSquares(LinearModel):
 
     @cached_property
     def floor(self) -> float:
-        """The smallest loss there is: half the squared norm of the part of y that A cannot reach."""
+        """The smallest loss there is: half the squared norm of the part of y that A cannot
+        reach.
+        """
         factors = self.factorisation
         if factors.rank == self.shape[0]:
             return 0.0
@@ -115,21 +122,27 @@ class LeastSquares(LinearModel):
         """These rows times m/b, with this noise on y."""
         return Sample.of(self.A, Squared(self.y), rows, noise, padded=False)
 
-    def summary(self, unit: Array, scale: Array, perp: Array, measured: bool = True) -> dict[str, Array]:
-        """Without the distance where x* would have to be computed for it and it was not asked for."""
+    def summary(
+        self, unit: Array, scale: Array, perp: Array, measured: bool = True
+    ) -> dict[str, Array]:
+        """Without the distance where x* would have to be computed for it and it was not asked
+        for.
+        """
         if measured or self.is_factorised:
             return super().summary(unit, scale, perp)
         return {"norm": np.abs(scale), "final_scale": scale, "perp_norm": np.abs(scale * perp)}
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
         """‖x⊥‖ and ‖x − x*‖."""
-        return float(np.linalg.norm(self.split(weights)[1])), float(np.linalg.norm(weights - self.reference))
+        return float(np.linalg.norm(self.split(weights)[1])), float(
+            np.linalg.norm(weights - self.reference)
+        )
 
     def min_norm_solution(self, *, iterative: bool = False) -> Vector:
         """The least-squares solution of smallest norm, x*.
 
-        By the factorisation; with `iterative=True` by LSQR instead, for an A too large to factorise (NaN where LSQR runs out
-        of iterations).
+        By the factorisation; with `iterative=True` by LSQR instead, for an A too large to factorise
+        (NaN where LSQR runs out of iterations).
         """
         if not iterative:
             return self.factorisation.lift(self.target)
@@ -141,5 +154,8 @@ class LeastSquares(LinearModel):
 def require_least_squares(problem: Any) -> LeastSquares:
     """Refuse any other problem, for what is known of least squares only."""
     if not isinstance(problem, LeastSquares):
-        raise TypeError(f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, y)")
+        raise TypeError(
+            f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, "
+            "y)"
+        )
     return problem

@@ -18,7 +18,9 @@ Array = NDArray[np.float64]
 
 
 class LinearModel(Problem):
-    """A problem whose loss depends on x through A x alone: the row space of A is all that training sees."""
+    """A problem whose loss depends on x through A x alone: the row space of A is all that
+    training sees.
+    """
 
     can_measure = True
     A: Any
@@ -48,7 +50,9 @@ class LinearModel(Problem):
         return f"{type(self).__name__} {self.shape}", self.y, np.asarray(self.A @ probe)
 
     def in_full(self) -> Reduction:
-        """The features themselves; what is off the row space is known once A has been factorised, or by LSQR."""
+        """The features themselves; what is off the row space is known once A has been
+        factorised, or by LSQR.
+        """
         return FullCoordinates(self)
 
     @cached_property
@@ -59,17 +63,24 @@ class LinearModel(Problem):
     def factorise(self, noise: float = 0.0, in_place: bool = False) -> None:
         """Factorise now, without the singular values under `noise`.
 
-        With `in_place` a dense A gives its memory to the factors and is lost: it becomes the operator U S Vᵀ.
+        With `in_place` a dense A gives its memory to the factors and is lost: it becomes the
+        operator U S Vᵀ.
         """
         from scipy.sparse.linalg import LinearOperator
 
         self.__dict__.pop("_reductions", None)
-        factors = self.__dict__["factorisation"] = factorise(self.A, overwrite=in_place, noise=noise)
+        factors = self.__dict__["factorisation"] = factorise(
+            self.A, overwrite=in_place, noise=noise
+        )
         if in_place and isinstance(self.A, np.ndarray):
             self.A = LinearOperator(
                 self.shape,
-                matvec=lambda x: factors.left.apply(factors.singular_values * factors.coordinates(np.ravel(x))),
-                rmatvec=lambda r: factors.lift(factors.singular_values * factors.left.transposed(np.ravel(r))),
+                matvec=lambda x: factors.left.apply(
+                    factors.singular_values * factors.coordinates(np.ravel(x))
+                ),
+                rmatvec=lambda r: factors.lift(
+                    factors.singular_values * factors.left.transposed(np.ravel(r))
+                ),
                 dtype=np.float64,
             )
 
@@ -88,13 +99,17 @@ class LinearModel(Problem):
 
         require_squares(self.A)
         try:
-            singular = svds(self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0))
+            singular = svds(
+                self.A, k=1, tol=0.0, return_singular_vectors=False, rng=np.random.default_rng(0)
+            )
         except (ArpackError, ValueError):  # a zero A, or one too small for Lanczos
             singular = factorise(self.A).singular_values
         return float(singular[0] ** 2) if singular.size else 0.0
 
     def split(self, x: Vector) -> tuple[Vector, Vector]:
-        """x as its parts in the row space of A and orthogonal to it; by LSQR where A has not been factorised."""
+        """x as its parts in the row space of A and orthogonal to it; by LSQR where A has not
+        been factorised.
+        """
         if self.is_factorised:
             z, rest = self.factorisation.split(x)
             return self.factorisation.lift(z), rest
@@ -117,7 +132,9 @@ class FullCoordinates(Reduction):
     """The features themselves."""
 
     def perp_units(self, units: Array, wanted: bool) -> Array | None:
-        """The unit vectors along each direction's part off the row space; zero where it has none."""
+        """The unit vectors along each direction's part off the row space; zero where it has
+        none.
+        """
         if not (wanted or self.problem.is_factorised):
             return None
         return np.array([_perp_unit(self.problem.split(unit)[1]) for unit in units])
@@ -140,7 +157,9 @@ def as_matrix(A: Any) -> Any:
     else:
         A = _validate.array("A", A, ndim=2)
     if A.ndim != 2 or 0 in A.shape:
-        raise ValueError(f"A must be a matrix (m, d) with at least one row and one column, got shape {A.shape}")
+        raise ValueError(
+            f"A must be a matrix (m, d) with at least one row and one column, got shape {A.shape}"
+        )
     return A
 
 
@@ -148,13 +167,17 @@ def as_targets(y: Any, num_samples: int, shape: tuple[int, ...]) -> Vector:
     """y as a float64 vector, one entry per row of A, none so large that its square overflows."""
     values = _validate.array("y", y, ndim=1)
     if values.size != num_samples:
-        raise ValueError(f"y must have {num_samples} entries, one per row of A {shape}, got {values.size}")
+        raise ValueError(
+            f"y must have {num_samples} entries, one per row of A {shape}, got {values.size}"
+        )
     require_squarable("y", values)
     return values
 
 
 def _require_adjoint(A: Any) -> None:
-    """One adjoint test, ⟨A v, u⟩ = ⟨v, Aᵀ u⟩: an operator whose rmatvec is wrong would train to a wrong answer."""
+    """One adjoint test, ⟨A v, u⟩ = ⟨v, Aᵀ u⟩: an operator whose rmatvec is wrong would train to
+    a wrong answer.
+    """
     m, d = A.shape
     if 0 in (m, d):
         return
@@ -164,17 +187,23 @@ def _require_adjoint(A: Any) -> None:
     try:
         back = _product(A.rmatvec, "rmatvec", u, d)
     except NotImplementedError:
-        raise ValueError("A is a LinearOperator without rmatvec, and gradients need Aᵀ; give it one") from None
+        raise ValueError(
+            "A is a LinearOperator without rmatvec, and gradients need Aᵀ; give it one"
+        ) from None
     largest = max(float(np.abs(forward).max()), float(np.abs(back).max()))
     if largest == 0.0:
         return
-    forward, back = forward / largest, back / largest  # so that no size of A over- or underflows here
+    forward, back = (
+        forward / largest,
+        back / largest,
+    )  # so that no size of A over- or underflows here
     ahead, behind = float(forward @ u), float(v @ back)
     size = np.linalg.norm(forward) * np.linalg.norm(u) + np.linalg.norm(v) * np.linalg.norm(back)
     single = np.dtype(A.dtype or np.float64).itemsize < 8
     if not abs(ahead - behind) <= (1e-3 if single else 1e-6) * size:
         raise ValueError(
-            "A.rmatvec is not the adjoint of A.matvec: for random u and v, ⟨v, Aᵀ u⟩ should be ⟨A v, u⟩ and is "
+            "A.rmatvec is not the adjoint of A.matvec: for random u and v, ⟨v, Aᵀ u⟩ should be ⟨A "
+            "v, u⟩ and is "
             f"{behind / ahead if ahead else np.inf:.6g} times that; gradients would be wrong"
         )
 
@@ -185,7 +214,9 @@ def _product(function: Any, name: str, vector: Vector, size: int) -> Vector:
     except NotImplementedError:
         raise
     except Exception as error:
-        raise ValueError(f"A.{name} failed on a vector of {vector.size} entries: {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"A.{name} failed on a vector of {vector.size} entries: {type(error).__name__}: {error}"
+        ) from error
     _validate.require_real_dtype(f"A.{name}(…)", product.dtype)
     if product.shape != (size,):
         raise ValueError(f"A.{name} must return shape ({size},), got {product.shape}")

@@ -1,4 +1,6 @@
-"""Classification with a weight vector a class: logistic for two classes, softmax for more, in reduced coordinates."""
+"""Classification with a weight vector a class: logistic for two classes, softmax for more, in
+reduced coordinates.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Logits(Problem):
-    """The summed log-loss of logits (U S) x_k, for weights (n, rank + 1, K); the last coordinate is off the row space.
+    """The summed log-loss of logits (U S) x_k, for weights (n, rank + 1, K); the last coordinate is
+    off the row space.
 
     K = 1 is logistic regression of two classes, K > 2 softmax.
 

@@ -1,4 +1,6 @@
-"""Losses ℓ(z) of predictions z = A x, entry by entry: value and derivative, safe where exponentials overflow."""
+"""Losses ℓ(z) of predictions z = A x, entry by entry: value and derivative, safe where
+exponentials overflow.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ LARGEST_EXPONENT = 650.0  # e^z beyond this would overflow once it is multiplied
 
 
 class Loss(Protocol):
-    """What a loss has: values and derivatives for predictions z of shape (m,) or, row by row, (n, m).
+    """What a loss has: values and derivatives for predictions z of shape (m,) or, row by row, (n,
+    m).
 
     `smoothness`, the largest second derivative, is optional: curvature steps need it.
     """
@@ -61,7 +64,10 @@ class Logistic:
         """From labels in {0, 1} or {−1, 1}."""
         values = set(np.unique(y).tolist())
         if not (values <= {0.0, 1.0} or values <= {-1.0, 1.0}):
-            raise ValueError(f"y must have labels 0 and 1, or −1 and 1, for loss='logistic', got {sorted(values)[:5]}")
+            raise ValueError(
+                "y must have labels 0 and 1, or −1 and 1, for loss='logistic', got "
+                f"{sorted(values)[:5]}"
+            )
         return cls(np.where(y > 0, 1.0, -1.0))
 
     def value(self, z: Array) -> Array:
@@ -77,7 +83,9 @@ class Logistic:
 
 @dataclass(frozen=True, eq=False)
 class Poisson:
-    """e^z − y z for counts y, less its smallest value: half the deviance. It has no largest second derivative."""
+    """e^z − y z for counts y, less its smallest value: half the deviance. It has no largest
+    second derivative.
+    """
 
     y: Vector
     smoothness: float | None = None
@@ -90,7 +98,9 @@ class Poisson:
         return cls(y)
 
     def value(self, z: Array) -> Array:
-        """e^z − y z − y + y log y = y (e^u − 1 − u) with u = z − log y, which does not cancel; e^z for y = 0."""
+        """e^z − y z − y + y log y = y (e^u − 1 − u) with u = z − log y, which does not cancel;
+        e^z for y = 0.
+        """
         u, positive = self._shifted(z)
         value = np.where(positive, self.y * (np.expm1(u) - u), np.exp(u))
         return np.where(z > LARGEST_EXPONENT, np.inf, value)
@@ -137,19 +147,26 @@ def as_loss(loss: Any, y: Vector) -> Loss:
     """The loss of a name, or a user's own object, checked on one row."""
     if isinstance(loss, str):
         name = _validate.choice("loss", loss, NAMES)
-        makers: dict[str, Any] = {"squared": Squared, "logistic": Logistic.of, "poisson": Poisson.of, "huber": Huber}
+        makers: dict[str, Any] = {
+            "squared": Squared,
+            "logistic": Logistic.of,
+            "poisson": Poisson.of,
+            "huber": Huber,
+        }
         made: Loss = makers[name](y)
         return made
     for method in ("value", "derivative"):
         if not callable(getattr(loss, method, None)):
             raise TypeError(
-                f"loss must be one of {', '.join(map(repr, NAMES))} or an object with value(z) and derivative(z), got {loss!r}"
+                f"loss must be one of {', '.join(map(repr, NAMES))} or an object with value(z) and "
+                f"derivative(z), got {loss!r}"
             )
     rows = np.zeros((2, y.size))
     value, slope = np.shape(loss.value(rows)), np.shape(loss.derivative(rows))
     if value not in (rows.shape, (2,)) or slope != rows.shape:
         raise ValueError(
-            f"loss must take z of shape (n, {y.size}): value(z) gives that shape or (n,), derivative(z) that shape; for n = 2 "
+            f"loss must take z of shape (n, {y.size}): value(z) gives that shape or (n,), "
+            "derivative(z) that shape; for n = 2 "
             f"they gave {value} and {slope}"
         )
     for method in ("value", "derivative"):

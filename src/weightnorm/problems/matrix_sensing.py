@@ -20,14 +20,16 @@ Array = NDArray[np.float64]
 class MatrixSensing(Problem):
     """Matrix sensing with loss (1/2m) Σ_i (⟨A_i, X⟩ − y_i)².
 
-    Methods train a factor of X: gradient descent X = U Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1 (`blocks="all"`); or a scale
-    a column, X = Σ_j D_j w_j w_jᵀ with unit columns w_j (`blocks="columns"`, the paper's -Diag). Such X are symmetric, so
-    only the symmetric part of a sensor counts in training. It is kept packed, d(d + 1)/2 numbers a sensor.
+    Methods train a factor of X: gradient descent X = U Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1
+    (`blocks="all"`); or a scale a column, X = Σ_j D_j w_j w_jᵀ with unit columns w_j
+    (`blocks="columns"`, the paper's -Diag). Such X are symmetric, so only the symmetric part of a
+    sensor counts in training. It is kept packed, d(d + 1)/2 numbers a sensor.
 
     Parameters
     ----------
     sensors : (m, d, d) array
-        A_i; they need not be symmetric. Kept by reference where they are float64 already; do not change them afterwards.
+        A_i; they need not be symmetric. Kept by reference where they are float64 already; do not
+        change them afterwards.
     y : (m,) array
     ground_truth : (d, d) array, optional
         A known answer, kept as `.ground_truth`; the data generator sets it.
@@ -37,10 +39,11 @@ class MatrixSensing(Problem):
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_sensing(size=8, rank=1, num_measurements=24, seed=0)
     >>> method = wn.RPGD(0.001, 0.001)
-    >>> result = wn.run(method, problem, **wn.datasets.sensing_start(8, alpha=0.1, seed=0), tolerance=1e-12)
+    >>> start = wn.datasets.sensing_start(8, alpha=0.1, seed=0)
+    >>> result = wn.run(method, problem, **start, tolerance=1e-12)
     >>> result.weights.shape, result.status == "converged"
     ((8, 8), True)
-    >>> bool(problem.recovery_error(result.weights) < 1e-3)  # 24 numbers, and the right one of many matrices
+    >>> bool(problem.recovery_error(result.weights) < 1e-3)  # the right one of many
     True
     """
 
@@ -56,14 +59,18 @@ class MatrixSensing(Problem):
         require_squarable("y", self.y)
         m, d, columns = self.sensors.shape
         if d != columns:
-            raise ValueError(f"sensors must be square matrices, (m, d, d), got shape {self.sensors.shape}")
+            raise ValueError(
+                f"sensors must be square matrices, (m, d, d), got shape {self.sensors.shape}"
+            )
         if self.y.size != m:
             raise ValueError(f"y must have {m} entries, one per sensor, got {self.y.size}")
         self.shape: tuple[int, int] = (m, d)
         self.num_samples, self.dimension = self.shape
         self.ground_truth: Matrix | None = None
         if ground_truth is not None:
-            self.ground_truth = self._matrix("ground_truth", _validate.array("ground_truth", ground_truth, ndim=2))
+            self.ground_truth = self._matrix(
+                "ground_truth", _validate.array("ground_truth", ground_truth, ndim=2)
+            )
 
     def __repr__(self) -> str:
         return f"MatrixSensing(num_measurements={self.shape[0]}, size={self.shape[1]})"
@@ -85,27 +92,34 @@ class MatrixSensing(Problem):
             return 0.5 * np.einsum("...i,...i->...", error, error) / self.shape[0]
 
     def gradient(self, X: Any) -> Array:
-        """(1/m) Σ (⟨A_i, X⟩ − y_i) A_i, the gradient in X; its symmetric part M is what training sees."""
+        """(1/m) Σ (⟨A_i, X⟩ − y_i) A_i, the gradient in X; its symmetric part M is what training
+        sees.
+        """
         with np.errstate(over="ignore"):
             return np.tensordot((self.measure(X) - self.y) / self.shape[0], self.sensors, axes=1)
 
     def recovery_error(self, X: Any) -> Any:
         """‖X − ground truth‖_F / ‖ground truth‖_F."""
         if self.ground_truth is None or not self.ground_truth.any():
-            raise ValueError("this problem has no ground_truth, or a zero one; give MatrixSensing(sensors, y, ground_truth=…)")
+            raise ValueError(
+                "this problem has no ground_truth, or a zero one; give MatrixSensing(sensors, y, "
+                "ground_truth=…)"
+            )
         gap = self._matrix("X", _validate.numbers("X", X, finite=False)) - self.ground_truth
         return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(self.ground_truth)
 
     def min_nuclear_norm(self, over: str = "psd") -> MinimumNuclearNorm:
-        """The smallest nuclear norm of a matrix with these measurements, by cvxpy, certified by our own arithmetic.
+        """The smallest nuclear norm of a matrix with these measurements, by cvxpy, certified by our
+        own arithmetic.
 
         Parameters
         ----------
         over : {"psd", "symmetric", "all"}
-            Positive semidefinite matrices, where it is the trace: the reference for gradient descent and for one scale
-            (a positive scale never turns negative while X fits a y of positive semidefinite matrices).
-            Symmetric matrices: the reference for a scale a column, whose D_j may become negative.
-            All matrices: what a method that does not symmetrise would be compared with.
+            Positive semidefinite matrices, where it is the trace: the reference for gradient
+            descent and for one scale (a positive scale never turns negative while X fits a y of
+            positive semidefinite matrices). Symmetric matrices: the reference for a scale a column,
+            whose D_j may become negative. All matrices: what a method that does not symmetrise
+            would be compared with.
 
         Returns
         -------
@@ -135,17 +149,22 @@ class MatrixSensing(Problem):
 
     @cached_property
     def packed(self) -> Matrix:
-        """The symmetric parts of the sensors as rows of d(d + 1)/2 numbers, off the diagonal doubled.
+        """The symmetric parts of the sensors as rows of d(d + 1)/2 numbers, off the diagonal
+        doubled.
 
         With the lower triangle of X row by row, ⟨A_i, X⟩ is an inner product.
         """
         i, k = np.tril_indices(self.shape[1])
-        return np.asarray(np.where(i == k, 0.5, 1.0) * (self.sensors[:, i, k] + self.sensors[:, k, i]))
+        return np.asarray(
+            np.where(i == k, 0.5, 1.0) * (self.sensors[:, i, k] + self.sensors[:, k, i])
+        )
 
     def tiled(self, rows: int, chunk: int, entries_first: bool = False) -> Vector:
-        """The packed sensors for the compiled kernel, filled up with zeros to multiples of `rows` and `chunk`.
+        """The packed sensors for the compiled kernel, filled up with zeros to multiples of `rows`
+        and `chunk`.
 
-        Flat (chunks, sensors, chunk) or, with `entries_first`, (groups of `rows` sensors, entries, rows).
+        Flat (chunks, sensors, chunk) or, with `entries_first`, (groups of `rows` sensors, entries,
+        rows).
         """
         key = (rows, chunk, entries_first)
         if key not in self._tiled:
@@ -185,27 +204,42 @@ class MatrixSensing(Problem):
         """A factor (d, r) of Frobenius norm 1, or with unit columns."""
         W = _validate.array(name, direction, ndim=2)
         if W.shape[0] != self.dimension:
-            raise ValueError(f"{name} must have {self.dimension} rows, the size of X, got shape {W.shape}")
+            raise ValueError(
+                f"{name} must have {self.dimension} rows, the size of X, got shape {W.shape}"
+            )
         if columns and not W.any(axis=0).all():
             column = int(np.argmin(W.any(axis=0)))
-            raise ValueError(f"{name} has a zero column, number {column}: blocks='columns' needs a direction in each")
+            raise ValueError(
+                f"{name} has a zero column, number {column}: blocks='columns' needs a direction in "
+                "each"
+            )
         if not W.any():
-            raise ValueError(f"{name} is zero: a direction needs a nonzero matrix, for instance wn.datasets.sensing_start")
-        W = W / np.abs(W).max(axis=0 if columns else None)  # first, so that neither tiny nor huge entries lose their squares
+            raise ValueError(
+                f"{name} is zero: a direction needs a nonzero matrix, for instance "
+                "wn.datasets.sensing_start"
+            )
+        W = W / np.abs(W).max(
+            axis=0 if columns else None
+        )  # first, so that neither tiny nor huge entries lose their squares
         return np.asarray(W / np.sqrt((W * W).sum(axis=0 if columns else None)))
 
     def unit_directions(self, directions: Any, columns: bool) -> Array:
         """Several factors (n, d, r), or one."""
         factors = _validate.numbers("directions", directions)
         W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
-        return np.array([self.unit_direction(f"directions[{i}]", factor, columns) for i, factor in enumerate(W)])
+        return np.array(
+            [self.unit_direction(f"directions[{i}]", factor, columns) for i, factor in enumerate(W)]
+        )
 
     def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
         """g (1,), or D (1, r) from a number or one per column."""
         if columns and _validate.numbers("scale", scale).ndim == 1:
             g = _validate.array("scale", scale, ndim=1)[None]
             if g.shape[1] != unit.shape[1]:
-                raise ValueError(f"scale must be a number or have {unit.shape[1]} entries, one per column, got {g.shape[1]}")
+                raise ValueError(
+                    f"scale must be a number or have {unit.shape[1]} entries, one per column, got "
+                    f"{g.shape[1]}"
+                )
             return g
         value = _validate.real("scale", scale)
         return np.full((1, unit.shape[1]), value) if columns else np.array([value])
@@ -214,13 +248,16 @@ class MatrixSensing(Problem):
         """The scale and factor of a result's X, for a method with one scale or one per column."""
         d = self.dimension
         if result.weights.shape != (d, d) or result.direction.ndim != 2:
-            raise ValueError(f"start has weights of shape {result.weights.shape}, the problem has ({d}, {d})")
+            raise ValueError(
+                f"start has weights of shape {result.weights.shape}, the problem has ({d}, {d})"
+            )
         W, g = result.direction, np.asarray(result.scale)
         if not columns and g.ndim == 1:  # X = Σ_j D_j w_j w_jᵀ = ± V Vᵀ with V = W |D|^½
             sign = -1.0 if (g < 0).any() else 1.0
             if (sign * g < 0).any():
                 raise ValueError(
-                    "start has scales of both signs, so its weights are no multiple of a W Wᵀ: only blocks='columns' can go on"
+                    "start has scales of both signs, so its weights are no multiple of a W Wᵀ: "
+                    "only blocks='columns' can go on"
                 )
             W, g = W * np.sqrt(np.abs(g)) if g.any() else W, np.asarray(sign * np.abs(g).sum())
         elif columns and g.ndim == 0:
@@ -228,16 +265,24 @@ class MatrixSensing(Problem):
             g = g * lengths**2
             W = np.where(lengths > 0, W, 1.0)
         if not W.any():
-            raise ValueError("start has zero weights, so no direction to go on with; give scale and direction")
+            raise ValueError(
+                "start has zero weights, so no direction to go on with; give scale and direction"
+            )
         unit = self.unit_direction("direction", W, columns)
         return self.start_scale(g if columns else float(g), unit, columns), unit
 
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
-        """These sensors, with this noise on y: the loss divides by their number, so it is m/b times their share."""
+        """These sensors, with this noise on y: the loss divides by their number, so it is m/b
+        times their share.
+        """
         part = object.__new__(MatrixSensing)
         which = slice(None) if rows is None else rows
         part.y = (self.y if noise is None else self.y + noise)[which]
-        part.packed, part.shape, part.dimension = self.packed[which], (part.y.size, self.dimension), self.dimension
+        part.packed, part.shape, part.dimension = (
+            self.packed[which],
+            (part.y.size, self.dimension),
+            self.dimension,
+        )
         return part
 
     def value_and_gradient(self, factor: Array) -> tuple[Array, Array]:
@@ -246,7 +291,9 @@ class MatrixSensing(Problem):
         return loss, 2.0 * (M @ factor)
 
     def scale_direction_gradients(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
-        """Loss, ∇_W = 2 M W D and ∇_D = w_jᵀ M w_j at X = W D Wᵀ; with one scale, D = g I, the latter summed over j."""
+        """Loss, ∇_W = 2 M W D and ∇_D = w_jᵀ M w_j at X = W D Wᵀ; with one scale, D = g I, the
+        latter summed over j.
+        """
         loss, M, _ = self._at(self.weights(unit, scale))
         turned = M @ unit
         slope = (unit * turned).sum(axis=1)
@@ -266,10 +313,18 @@ class MatrixSensing(Problem):
         with np.errstate(invalid="ignore"):
             return np.sqrt(scale)
 
-    def summary(self, unit: Array, scale: Array, perp: Array, measured: bool = True) -> dict[str, Array]:
-        """The nuclear norm, the trace, the part no sensor sees and, where the ground truth is known, the recovery error."""
+    def summary(
+        self, unit: Array, scale: Array, perp: Array, measured: bool = True
+    ) -> dict[str, Array]:
+        """The nuclear norm, the trace, the part no sensor sees and, where the ground truth is
+        known, the recovery error.
+        """
         X = self.weights(unit, scale)
-        found = {"norm": nuclear_norm(X), "final_scale": np.trace(X, axis1=1, axis2=2), "perp_norm": self.unseen_norm(X)}
+        found = {
+            "norm": nuclear_norm(X),
+            "final_scale": np.trace(X, axis1=1, axis2=2),
+            "perp_norm": self.unseen_norm(X),
+        }
         if self.ground_truth is not None:
             found["recovery_error"] = self.recovery_error(X)
         return found
@@ -277,14 +332,18 @@ class MatrixSensing(Problem):
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
         """‖X⊥‖_F, and the distance to the solution of smallest nuclear norm."""
         over = "symmetric" if columns else "psd"
-        if not columns and np.trace(weights) < 0:  # a negative scale: the mirror image of the problem
+        if (
+            not columns and np.trace(weights) < 0
+        ):  # a negative scale: the mirror image of the problem
             best = -MatrixSensing(self.sensors, -self.y).min_nuclear_norm(over).matrix
         else:
             best = self.min_nuclear_norm(over).matrix
         return float(self.unseen_norm(weights[None])[0]), float(np.linalg.norm(weights - best))
 
     def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
-        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share of X that the sensors do not see."""
+        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share of X that the
+        sensors do not see.
+        """
         X = self.weights(unit, scale)
         unseen, nuclear = self.unseen_norm(X), nuclear_norm(X)
         size = np.sqrt((X * X).sum(axis=(1, 2)))
@@ -312,8 +371,14 @@ class MatrixSensing(Problem):
         _, M, terms = self._at(X)
         size = np.sqrt((M * M).sum(axis=(1, 2)))
         turned = M @ unit
-        moves = np.sqrt((turned * turned).sum(axis=1)) > FLAT * size[:, None]  # columns that M turns
-        still = (scale == 0.0) | ~moves.any(axis=1) if scale.ndim == 1 else ((scale == 0.0) | ~moves).all(axis=1)
+        moves = (
+            np.sqrt((turned * turned).sum(axis=1)) > FLAT * size[:, None]
+        )  # columns that M turns
+        still = (
+            (scale == 0.0) | ~moves.any(axis=1)
+            if scale.ndim == 1
+            else ((scale == 0.0) | ~moves).all(axis=1)
+        )
         if has_scale:
             slope = np.abs((unit * turned).sum(axis=1))
             slope = np.abs((unit * turned).sum(axis=(1, 2)))[:, None] if scale.ndim == 1 else slope
@@ -321,7 +386,9 @@ class MatrixSensing(Problem):
         return np.asarray(((size <= FLAT * terms) | still) & np.isfinite(terms))
 
     def standstill(self, unit: Array, scale: Array) -> str:
-        """Why the first run stands still: zero weights, a saddle, or y out of reach; empty where M is not the reason."""
+        """Why the first run stands still: zero weights, a saddle, or y out of reach; empty where
+        M is not the reason.
+        """
         if not np.any(scale[0]) or not unit[0].any():
             return "X = 0, and no step leaves it"
         _, M, terms = self._at(self.weights(unit[:1], scale[:1]))
@@ -329,7 +396,10 @@ class MatrixSensing(Problem):
         if size <= FLAT * float(terms[0]):
             return "the floor of an unreachable y: the gradient M vanishes"
         if np.linalg.norm(M[0] @ unit[0]) <= 1e-6 * size:
-            return "M W = 0 although M is not: a saddle, or the floor of a y that no such X reaches; try another direction"
+            return (
+                "M W = 0 although M is not: a saddle, or the floor of a y that no such X reaches; "
+                "try another direction"
+            )
         return ""
 
     def _at(self, X: Array) -> tuple[Array, Array, Array]:
@@ -356,7 +426,9 @@ def _beside(scale: Array) -> Array:
 
 
 def nuclear_norm(X: Array) -> Array:
-    """The sum of the absolute eigenvalues of symmetric matrices (n, d, d); NaN where one is not finite."""
+    """The sum of the absolute eigenvalues of symmetric matrices (n, d, d); NaN where one is not
+    finite.
+    """
     finite = np.isfinite(X).all(axis=(1, 2))
     answer = np.full(len(X), np.nan)
     if finite.any():

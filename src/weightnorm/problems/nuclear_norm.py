@@ -1,12 +1,13 @@
-"""The smallest nuclear norm that fits the measurements: solved by cvxpy, believed only if certified here.
+"""The smallest nuclear norm that fits the measurements: solved by cvxpy, believed only if certified
+here.
 
 With S_i the sensors (their symmetric parts unless `over="all"`), the problem and its dual are
 
     min ‖X‖_*  subject to ⟨S_i, X⟩ = y_i            max yᵀλ  subject to  ‖Σ λ_i S_i‖₂ ≤ 1,
 
-and over positive semidefinite X the trace, with Σ λ_i S_i ⪯ I. Whatever the solver says, a matrix that fits y bounds the
-minimum from above and a λ that satisfies the dual's constraint bounds it from below. `certify` computes both bounds
-from the numbers it is given and nothing else.
+and over positive semidefinite X the trace, with Σ λ_i S_i ⪯ I. Whatever the solver says, a matrix
+that fits y bounds the minimum from above and a λ that satisfies the dual's constraint bounds it
+from below. `certify` computes both bounds from the numbers it is given and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 
 from .._validate import Matrix, Vector
 
-FIT = 1e-8  # how well the matrix must fit y, and how far from positive semidefinite it may be, relatively
+# how well the matrix must fit y, and how far from positive semidefinite it may be, relatively
+FIT = 1e-8
 GAP = 1e-6  # how near the two bounds must be, relatively
 SOLVERS = ("CLARABEL", "SCS")  # the accurate one first, the scalable one after it
 
@@ -38,7 +40,8 @@ class MinimumNuclearNorm:
     value : float
         The nuclear norm of `matrix`, the certified upper bound.
     matrix : (d, d) array
-        It fits y to 1e-8, and over positive semidefinite matrices its lowest eigenvalue is at least −1e-8 of `value`.
+        It fits y to 1e-8, and over positive semidefinite matrices its lowest eigenvalue is at least
+        −1e-8 of `value`.
     status : str
         "certified", after the check that stands on our own arithmetic.
     gap : float
@@ -48,7 +51,8 @@ class MinimumNuclearNorm:
     dual : (m,) array
         That λ.
     residual : float
-        The largest |⟨A_i, matrix⟩ − y_i|, relative to the largest |y_i|, for sensors brought to norm 1.
+        The largest |⟨A_i, matrix⟩ − y_i|, relative to the largest |y_i|, for sensors brought to
+        norm 1.
     over : str
         Over which matrices it is the minimum.
     solver : str
@@ -65,43 +69,72 @@ class MinimumNuclearNorm:
     solver: str
 
     def __repr__(self) -> str:
-        return f"MinimumNuclearNorm({self.status}: value={self.value:.6g} over {self.over}, gap={self.gap:.2g})"
+        return (
+            f"MinimumNuclearNorm({self.status}: value={self.value:.6g} over {self.over}, "
+            f"gap={self.gap:.2g})"
+        )
 
 
 def certify(
-    sensors: NDArray[np.float64], y: Vector, over: str, matrix: Matrix, dual: Vector, solver: str = "given"
+    sensors: NDArray[np.float64],
+    y: Vector,
+    over: str,
+    matrix: Matrix,
+    dual: Vector,
+    solver: str = "given",
 ) -> MinimumNuclearNorm:
-    """Check that a matrix has the smallest nuclear norm, by a λ that proves it; NotCertified if it does not."""
+    """Check that a matrix has the smallest nuclear norm, by a λ that proves it; NotCertified if
+    it does not.
+    """
     if not (np.isfinite(matrix).all() and np.isfinite(dual).all()):
-        raise NotCertified(f"the solver {solver} gave numbers that are not finite; rescale the problem")
+        raise NotCertified(
+            f"the solver {solver} gave numbers that are not finite; rescale the problem"
+        )
     S, right, sizes = _normalised(sensors, y, over)
     X = matrix if over == "all" else 0.5 * (matrix + matrix.T)
     rows = S.reshape(len(y), -1)
     largest = float(np.abs(right).max(initial=0.0)) or 1.0
-    X = X + np.linalg.lstsq(rows, right - rows @ X.ravel(), rcond=None)[0].reshape(X.shape)  # the nearest that fits y
+    X = X + np.linalg.lstsq(rows, right - rows @ X.ravel(), rcond=None)[0].reshape(
+        X.shape
+    )  # the nearest that fits y
     residual = float(np.abs(rows @ X.ravel() - right).max()) / largest
     if residual > FIT:
-        raise NotCertified(f"no matrix near the answer of {solver} fits y: off by {residual:.2g}, relatively; is y reachable?")
+        raise NotCertified(
+            f"no matrix near the answer of {solver} fits y: off by {residual:.2g}, relatively; is "
+            "y reachable?"
+        )
     value = float(np.linalg.svd(X, compute_uv=False).sum())
     if over == "psd":
         lowest = float(np.linalg.eigvalsh(X)[0])
         if lowest < -FIT * value:
-            raise NotCertified(f"the matrix of {solver} that fits y is not positive semidefinite: eigenvalue {lowest:.3g}")
+            raise NotCertified(
+                f"the matrix of {solver} that fits y is not positive semidefinite: eigenvalue "
+                f"{lowest:.3g}"
+            )
     scaled = dual * sizes  # λ of the sensors brought to norm 1
     combined = np.tensordot(scaled, S, axes=1)
-    reach = float(np.linalg.eigvalsh(combined)[-1]) if over == "psd" else float(np.linalg.norm(combined, 2))
+    reach = (
+        float(np.linalg.eigvalsh(combined)[-1])
+        if over == "psd"
+        else float(np.linalg.norm(combined, 2))
+    )
     scaled = scaled / max(1.0, reach)
     lower = float(right @ scaled)
     gap = value - lower
     if not abs(gap) <= GAP * value:
         raise NotCertified(
-            f"the answer of {solver} is not proved to be the minimum over {over} matrices: the nuclear norm is between "
+            f"the answer of {solver} is not proved to be the minimum over {over} matrices: the "
+            "nuclear norm is between "
             f"{lower:.8g} and {value:.8g}"
         )
-    return MinimumNuclearNorm(value, X, "certified", gap, lower, scaled / sizes, residual, over, solver)
+    return MinimumNuclearNorm(
+        value, X, "certified", gap, lower, scaled / sizes, residual, over, solver
+    )
 
 
-def _normalised(sensors: NDArray[np.float64], y: Vector, over: str) -> tuple[NDArray[np.float64], Vector, Vector]:
+def _normalised(
+    sensors: NDArray[np.float64], y: Vector, over: str
+) -> tuple[NDArray[np.float64], Vector, Vector]:
     """Sensors of norm 1 (their symmetric parts unless over all), y to match, and the norms."""
     S = sensors if over == "all" else 0.5 * sensors + 0.5 * sensors.swapaxes(1, 2)
     peak = np.abs(S).max(axis=(1, 2))
@@ -109,7 +142,9 @@ def _normalised(sensors: NDArray[np.float64], y: Vector, over: str) -> tuple[NDA
     sizes = sizes * np.sqrt((np.square(S / sizes[:, None, None])).sum(axis=(1, 2)) + (peak == 0))
     blind = (peak == 0) & (y != 0)
     if blind.any():
-        raise NotCertified(f"sensor {int(np.argmax(blind))} sees nothing of such a matrix, but its y is not zero")
+        raise NotCertified(
+            f"sensor {int(np.argmax(blind))} sees nothing of such a matrix, but its y is not zero"
+        )
     return S / sizes[:, None, None], y / sizes, sizes
 
 
@@ -146,7 +181,9 @@ def _ask(S: NDArray[np.float64], y: Vector, over: str, solver: str) -> tuple[Mat
     if over == "psd":
         X = cvxpy.Variable((d, d), PSD=True)
         objective, matrix = cvxpy.trace(X), X
-    elif over == "symmetric":  # X = P − N, both positive semidefinite: a smaller program than the nuclear norm's own
+    elif (
+        over == "symmetric"
+    ):  # X = P − N, both positive semidefinite: a smaller program than the nuclear norm's own
         P, N = cvxpy.Variable((d, d), PSD=True), cvxpy.Variable((d, d), PSD=True)
         objective, matrix = cvxpy.trace(P) + cvxpy.trace(N), P - N
     else:

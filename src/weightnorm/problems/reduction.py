@@ -1,12 +1,14 @@
-"""The reduction that makes runs exact at any dimension: problem + start -> a small diagonal problem, and back.
+"""The reduction that makes runs exact at any dimension: problem + start -> a small diagonal
+problem, and back.
 
-Every gradient lies in the row space of A = U S Vᵀ, so w splits into z = Vᵀw and a multiple p of the fixed unit vector
-along w0⊥. The map w -> (z, p) is an isometry, so every method runs unchanged in these rank + 1 coordinates, where the
-loss is diagonal: ½ Σ λ_k (x_k − ξ_k)² + floor, λ = S², ξ = Uᵀy/S, and nothing at all in p.
+Every gradient lies in the row space of A = U S Vᵀ, so w splits into z = Vᵀw and a multiple p of the
+fixed unit vector along w0⊥. The map w -> (z, p) is an isometry, so every method runs unchanged in
+these rank + 1 coordinates, where the loss is diagonal: ½ Σ λ_k (x_k − ξ_k)² + floor, λ = S², ξ =
+Uᵀy/S, and nothing at all in p.
 
-Where singular values are equal, the same argument applies once more inside their group: the gradient moves only along
-ξ and along the start's own rest there, so a group of any size becomes two coordinates. An A with orthonormal rows is
-three-dimensional.
+Where singular values are equal, the same argument applies once more inside their group: the
+gradient moves only along ξ and along the start's own rest there, so a group of any size becomes two
+coordinates. An A with orthonormal rows is three-dimensional.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from .samples import Sample
 
 Array = NDArray[np.float64]
 
-EQUAL = 16 * EPS  # singular values this close, relatively, are one value: well within the error of computing them
+EQUAL = (
+    16 * EPS
+)  # singular values this close, relatively, are one value: well within the error of computing them
 NEGLIGIBLE = 64 * EPS  # a part of a unit vector smaller than this is rounding, not a part
 
 
@@ -47,7 +51,12 @@ class Diagonal(Problem):
     backend = "diagonal"
 
     def __init__(self, curvatures: Array, target: Array, floor: Any, zero_loss: Any) -> None:
-        self.curvatures, self.target, self.floor, self.zero_loss = curvatures, target, floor, zero_loss
+        self.curvatures, self.target, self.floor, self.zero_loss = (
+            curvatures,
+            target,
+            floor,
+            zero_loss,
+        )
         self.dimension = int(curvatures.shape[-1]) + 1
 
     def stack(self, problems: Sequence[Diagonal]) -> Diagonal:
@@ -56,14 +65,18 @@ class Diagonal(Problem):
         arrays = np.zeros((2, len(problems), rank))
         for i, problem in enumerate(problems):
             arrays[:, i, : problem.curvatures.size] = problem.curvatures, problem.target
-        floors, losses = (np.array([getattr(p, name) for p in problems]) for name in ("floor", "zero_loss"))
+        floors, losses = (
+            np.array([getattr(p, name) for p in problems]) for name in ("floor", "zero_loss")
+        )
         return Diagonal(arrays[0], arrays[1], floors, losses)
 
     def of_runs(self, runs: NDArray[np.intp]) -> Diagonal:
         """The problems of these runs, in their order."""
         if self.curvatures.ndim == 1:
             return self
-        return Diagonal(self.curvatures[runs], self.target[runs], self.floor[runs], self.zero_loss[runs])
+        return Diagonal(
+            self.curvatures[runs], self.target[runs], self.floor[runs], self.zero_loss[runs]
+        )
 
     @cached_property
     def curvature(self) -> Any:
@@ -81,7 +94,9 @@ class Diagonal(Problem):
 
     def at_solution(self, x: Vector, tolerance: float) -> bool:
         """Whether x is the solution, up to `tolerance` of its own terms."""
-        return bool((np.abs(x - self.target) <= tolerance * (np.abs(x) + np.abs(self.target))).all())
+        return bool(
+            (np.abs(x - self.target) <= tolerance * (np.abs(x) + np.abs(self.target))).all()
+        )
 
     def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """Loss (n,) and gradient (n, rank + 1) at the rows of x."""
@@ -92,7 +107,8 @@ class Diagonal(Problem):
 
 
 class ReducedModel(Problem):
-    """A linear model with any loss in rank + 1 coordinates: predictions z = (U S) x, and nothing in the last coordinate.
+    """A linear model with any loss in rank + 1 coordinates: predictions z = (U S) x, and nothing in
+    the last coordinate.
 
     Attributes
     ----------
@@ -108,7 +124,11 @@ class ReducedModel(Problem):
 
     def __init__(self, matrix: Matrix, loss: Loss, problem: Any, reference: Vector | None) -> None:
         self.matrix, self.loss, self.reference = matrix, loss, reference
-        self.curvature, self.floor, self.zero_loss = problem.curvature, problem.floor, problem.zero_loss
+        self.curvature, self.floor, self.zero_loss = (
+            problem.curvature,
+            problem.floor,
+            problem.zero_loss,
+        )
         self.num_samples, self.has_label_noise = problem.num_samples, problem.has_label_noise
         self.dimension = int(matrix.shape[1]) + 1
         self.backend = "sampled" if isinstance(loss, Squared) else "rules"
@@ -158,7 +178,7 @@ class RowSpace(Reduction):
     Examples
     --------
     >>> import numpy as np, weightnorm as wn
-    >>> problem = wn.datasets.make_regression(num_features=10_000, seed=0)  # orthonormal rows: all S are 1
+    >>> problem = wn.datasets.make_regression(num_features=10_000, seed=0)  # all S are 1
     >>> space = problem.reduce()
     >>> w = wn.datasets.random_direction(10_000, seed=0)
     >>> coordinates, frame = space.start(w)
@@ -172,12 +192,20 @@ class RowSpace(Reduction):
     groups: tuple[_Group, ...] = ()
 
     @classmethod
-    def diagonal(cls, factors: Factorisation, target: Vector, floor: float, zero_loss: float) -> RowSpace:
-        """The coordinates in which least squares is diagonal, two for each group of equal singular values."""
+    def diagonal(
+        cls, factors: Factorisation, target: Vector, floor: float, zero_loss: float
+    ) -> RowSpace:
+        """The coordinates in which least squares is diagonal, two for each group of equal
+        singular values.
+        """
         singular = factors.singular_values
         groups = _equal_groups(singular, target)
         curvatures = _collapse(groups, singular[None] ** 2, keep=True)[0]
-        return cls(Diagonal(curvatures, _collapse(groups, target[None])[0], floor, zero_loss), factors, groups)
+        return cls(
+            Diagonal(curvatures, _collapse(groups, target[None])[0], floor, zero_loss),
+            factors,
+            groups,
+        )
 
     @classmethod
     def model(cls, problem: Any, loss: Loss, reference: Vector | None = None) -> RowSpace:
@@ -202,20 +230,26 @@ class RowSpace(Reduction):
         z, rest = self._split(direction[None])
         coordinates = np.append(_collapse(self.groups, z)[0], np.sqrt(_row_dots(rest, rest)))
         perp = rest[0] / coordinates[-1] if coordinates[-1] > 0 else rest[0]
-        rests = tuple(_unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups)
+        rests = tuple(
+            _unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups
+        )
         return coordinates, Frame(self, (perp, rests))
 
     def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
         """The d-dimensional vector with these rank + 1 coordinates."""
         perp, rests = axes
-        return np.asarray(self.factors.lift(self._expand(coordinates[:-1], rests)) + coordinates[-1] * perp)
+        return np.asarray(
+            self.factors.lift(self._expand(coordinates[:-1], rests)) + coordinates[-1] * perp
+        )
 
     def perp_units(self, units: Array, wanted: bool) -> Array:
         """The last axis."""
         return np.eye(1, self.problem.dimension, self.problem.dimension - 1)
 
     def _split(self, directions: Matrix) -> tuple[Array, Array]:
-        """z and w⊥; what is rounding in either becomes an exact zero, so that a start in the row space stays in it."""
+        """z and w⊥; what is rounding in either becomes an exact zero, so that a start in the row
+        space stays in it.
+        """
         factors = self.factors
         z, rest = factors.split(directions)
         threshold = max(NEGLIGIBLE, 8 * factors.orthogonality)
@@ -249,7 +283,9 @@ def _equal_groups(singular: Vector, target: Vector) -> tuple[_Group, ...]:
 
 
 def _collapse(groups: tuple[_Group, ...], z: Array, *, keep: bool = False) -> Array:
-    """Coordinates (n, rank) -> two per group: along ξ and the rest's length (or, if keep, its first two)."""
+    """Coordinates (n, rank) -> two per group: along ξ and the rest's length (or, if keep, its
+    first two).
+    """
     pieces, done = [], 0
     for group in groups:
         part = z[:, group.start : group.stop]
@@ -259,13 +295,17 @@ def _collapse(groups: tuple[_Group, ...], z: Array, *, keep: bool = False) -> Ar
         else:
             along, rest = _row_dots(part, group.along[None]), _rest(part, group.along)
             rest = np.sqrt(_row_dots(rest, rest))
-            pieces.append(np.column_stack([along, np.where(rest <= NEGLIGIBLE * np.abs(along), 0.0, rest)]))
+            pieces.append(
+                np.column_stack([along, np.where(rest <= NEGLIGIBLE * np.abs(along), 0.0, rest)])
+            )
         done = group.stop
     return np.concatenate([*pieces, z[:, done:]], axis=1)
 
 
 def _row_dots(a: Array, b: Array) -> Array:
-    """⟨a_i, b_i⟩, row by row: a product with many rows at once would round each by how many there are."""
+    """⟨a_i, b_i⟩, row by row: a product with many rows at once would round each by how many
+    there are.
+    """
     return np.asarray(np.matmul(a[:, None, :], b[:, :, None])[:, 0, 0])
 
 

@@ -15,7 +15,8 @@ from .losses import Loss, total
 class Sample(Problem):
     """b of the m rows of a linear model, the loss times m/b, in the model's coordinates.
 
-    With `padded` the weights have one coordinate more than A has columns, which the loss does not see.
+    With `padded` the weights have one coordinate more than A has columns, which the loss does not
+    see.
     """
 
     def __init__(self, A: Any, loss: Any, weight: float, padded: bool) -> None:
@@ -23,7 +24,9 @@ class Sample(Problem):
         self.dimension = int(A.shape[1]) + padded
 
     @classmethod
-    def of(cls, A: Any, loss: Any, rows: NDArray[np.intp] | None, noise: Array | None, *, padded: bool) -> Sample:
+    def of(
+        cls, A: Any, loss: Any, rows: NDArray[np.intp] | None, noise: Array | None, *, padded: bool
+    ) -> Sample:
         """These rows (None: all of them), with this noise (m,) on y."""
         m = A.shape[0]
         if noise is not None:
@@ -55,7 +58,9 @@ class OnRows:
         """The loss of every entry; NaN where the loss tells only the sum over all entries."""
         full = self._spread(z)
         values = np.asarray(self.loss.value(full))
-        return values[:, self.rows] if values.shape == full.shape else np.full(z.shape, np.nan)  # summed: not to be had
+        return (
+            values[:, self.rows] if values.shape == full.shape else np.full(z.shape, np.nan)
+        )  # summed: not to be had
 
     def derivative(self, z: Array) -> Array:
         """The derivative by every entry."""
@@ -72,4 +77,7 @@ def _operator_rows(A: Any, rows: NDArray[np.intp]) -> Any:
     from scipy.sparse.linalg import aslinearoperator
 
     ones = np.ones(rows.size)
-    return aslinearoperator(csr_array((ones, (np.arange(rows.size), rows)), (rows.size, A.shape[0]))) @ A
+    return (
+        aslinearoperator(csr_array((ones, (np.arange(rows.size), rows)), (rows.size, A.shape[0])))
+        @ A
+    )

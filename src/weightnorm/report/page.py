@@ -1,4 +1,6 @@
-"""One self-contained HTML page: no script, no external request; it prints well and reads well aloud."""
+"""One self-contained HTML page: no script, no external request; it prints well and reads well
+aloud.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,22 @@ from ..certificate.certify import Certificate
 from ..experiments.runs import Finding
 
 STYLE = """
-:root { --ink: #1a1a1a; --soft: #555; --line: #ddd; --good: #00664a; --bad: #8a3b00; --paper: #fff; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 52rem;
-  margin: 2rem auto; padding: 0 1rem; }
+:root { --ink: #1a1a1a; --soft: #555; --line: #ddd; --good: #00664a; --bad: #8a3b00;
+  --paper: #fff; }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 52rem;  margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
-figure { margin: 1rem 0; } img { max-width: 100%; height: auto; } figcaption, .soft { color: var(--soft); font-size: .93rem; }
-table { border-collapse: collapse; width: 100%; font-size: .88rem; } th, td { text-align: left; padding: .3rem .5rem;
+figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
+figcaption, .soft { color: var(--soft); font-size: .93rem; }
+table { border-collapse: collapse; width: 100%; font-size: .88rem; }
+th, td { text-align: left; padding: .3rem .5rem;
   border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-.holds { color: var(--good); font-weight: 600; } .fails { color: var(--bad); font-weight: 600; } a { color: #00558c; }
+.holds { color: var(--good); font-weight: 600; }
+.fails { color: var(--bad); font-weight: 600; } a { color: #00558c; }
 .wide { overflow-x: auto; }
-@media print { body { max-width: none; margin: 0; font-size: 11pt; } figure, tr { break-inside: avoid; } }
+@media print { body { max-width: none; margin: 0; font-size: 11pt; }
+  figure, tr { break-inside: avoid; } }
 """
 
 
@@ -39,13 +46,17 @@ class Section:
 
 
 def write_report(
-    sections: Sequence[Section], certificate: Certificate | None, facts: dict[str, str], alt_texts: dict[str, str]
+    sections: Sequence[Section],
+    certificate: Certificate | None,
+    facts: dict[str, str],
+    alt_texts: dict[str, str],
 ) -> str:
     """The page as text."""
     body = [
         "<h1>Weight normalization, reproduced</h1>",
         '<p class="soft">The experiments of Wu, Dobriban, Ren, Wu, Li, Gunasekar, Ward and Liu, '
-        "<cite>Implicit Regularization and Convergence for Weight Normalization</cite> (NeurIPS 2020), run anew by "
+        "<cite>Implicit Regularization and Convergence for Weight Normalization</cite> (NeurIPS "
+        "2020), run anew by "
         "weightnorm, with the exact theory drawn over the runs.</p>",
         _contents(sections, certificate),
         _findings(sections),
@@ -58,7 +69,9 @@ def write_report(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<title>Weight normalization, reproduced</title>\n"
-        f"<style>{STYLE}</style>\n</head>\n<body>\n<main>\n" + "\n".join(body) + "\n</main>\n</body>\n</html>\n"
+        f"<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(body)
+        + "\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -66,7 +79,8 @@ def _contents(sections: Sequence[Section], certificate: Certificate | None) -> s
     items = [f'<a href="#{section.name}">{_text(_label(section.name))}</a>' for section in sections]
     if certificate is not None:
         items.append('<a href="#certificate">Certificate</a>')
-    return f'<nav aria-label="Contents"><p>{" · ".join([*items, "<a href=#facts>How it was made</a>"])}</p></nav>'
+    items.append("<a href=#facts>How it was made</a>")
+    return f'<nav aria-label="Contents"><p>{" · ".join(items)}</p></nav>'
 
 
 def _label(name: str) -> str:
@@ -82,7 +96,10 @@ def _findings(sections: Sequence[Section]) -> str:
     ]
     if not rows:
         return ""
-    head = "".join(f"<th scope=col>{name}</th>" for name in ("statement", "the paper says", "we found", "verdict"))
+    head = "".join(
+        f"<th scope=col>{name}</th>"
+        for name in ("statement", "the paper says", "we found", "verdict")
+    )
     table = f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
     return f"<h2>What the paper says of its figures, and what we found</h2>{table}"
 
@@ -95,10 +112,13 @@ def _figure(section: Section, alt: str) -> str:
     picture = base64.b64encode(section.picture).decode()
     table = base64.b64encode(section.csv.encode()).decode()
     return (
-        f'<section id="{section.name}"><h2>{_text(_label(section.name))}: {_text(section.title)}</h2>\n'
-        f'<figure><img src="data:image/png;base64,{picture}" alt="{html.escape(alt, quote=True)}">\n'
+        f'<section id="{section.name}">'
+        f"<h2>{_text(_label(section.name))}: {_text(section.title)}</h2>\n"
+        f'<figure><img src="data:image/png;base64,{picture}" '
+        f'alt="{html.escape(alt, quote=True)}">\n'
         f"<figcaption>{_text(section.caption)}</figcaption></figure>\n"
-        f'<p><a download="{section.name}.csv" href="data:text/csv;base64,{table}">The numbers behind it (CSV)</a></p></section>'
+        f'<p><a download="{section.name}.csv" href="data:text/csv;base64,{table}">'
+        "The numbers behind it (CSV)</a></p></section>"
     )
 
 
@@ -108,22 +128,34 @@ def _certificate(certificate: Certificate) -> str:
         style = "holds" if line.verdict.startswith("holds") else "fails"
         printed = f"{line.refuted} of {line.printed}" if line.refuted else "–"
         rows.append(
-            f"<tr><td>{_text(line.claim.id)}</td><td>{_text(line.claim.paper)}</td><td class={style}>{_text(line.verdict)}</td>"
-            f"<td>{_text(line.claim.exact)}</td><td class=number>{line.comparisons}</td><td class=number>{printed}</td></tr>"
+            f"<tr><td>{_text(line.claim.id)}</td><td>{_text(line.claim.paper)}</td><td "
+            f"class={style}>{_text(line.verdict)}</td>"
+            f"<td>{_text(line.claim.exact)}</td><td class=number>{line.comparisons}</td><td "
+            f"class=number>{printed}</td></tr>"
         )
     head = "".join(
-        f"<th scope=col>{name}</th>" for name in ("claim", "paper", "verdict", "exactly", "comparisons", "printed form fails")
+        f"<th scope=col>{name}</th>"
+        for name in ("claim", "paper", "verdict", "exactly", "comparisons", "printed form fails")
     )
-    state = "Every claim holds in its exact form." if certificate.ok else "A claim FAILED in its exact form."
+    state = (
+        "Every claim holds in its exact form."
+        if certificate.ok
+        else "A claim FAILED in its exact form."
+    )
     return (
-        f'<section id="certificate"><h2>Certificate of the theory</h2><p>{state} Each was tested against simulations that '
-        f"share no code with it, on about {certificate.instances} random and hostile instances (seed {certificate.seed}).</p>"
+        f'<section id="certificate"><h2>Certificate of the theory</h2><p>{state} '
+        "Each was tested against simulations that "
+        f"share no code with it, on about {certificate.instances} random and hostile instances "
+        f"(seed {certificate.seed}).</p>"
         f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div></section>"
     )
 
 
 def _facts(facts: dict[str, str]) -> str:
-    rows = "".join(f"<tr><th scope=row>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in facts.items())
+    rows = "".join(
+        f"<tr><th scope=row>{_text(name)}</th><td>{_text(value)}</td></tr>"
+        for name, value in facts.items()
+    )
     return f'<section id="facts"><h2>How it was made</h2><table>{rows}</table></section>'
 
 

@@ -23,7 +23,13 @@ from .output import Output
 from .page import Section, write_report
 
 Progress = Callable[[int, int, str], None]
-KINDS = (("data", "nc"), ("data", "csv"), ("figures", "png"), ("figures", "svg"), ("figures", "pdf"))
+KINDS = (
+    ("data", "nc"),
+    ("data", "csv"),
+    ("figures", "png"),
+    ("figures", "svg"),
+    ("figures", "pdf"),
+)
 
 
 @dataclass(frozen=True)
@@ -41,16 +47,27 @@ class Reproduced:
 
 def choose(names: Sequence[str]) -> list[Experiment]:
     """The experiments of these names; "all" is all of them, "figure-3" both of its panels."""
-    known = {"all"} | {e.name for e in EXPERIMENTS} | {e.name.rsplit("-", 1)[0] for e in EXPERIMENTS}
+    known = (
+        {"all"} | {e.name for e in EXPERIMENTS} | {e.name.rsplit("-", 1)[0] for e in EXPERIMENTS}
+    )
     for name in names:
         if name not in known:
-            raise ValueError(f"{name!r} is no figure; choose from all, {', '.join(e.name for e in EXPERIMENTS)}")
-    wanted = [(e, [name in ("all", e.name) or e.name.startswith(f"{name}-") for name in names]) for e in EXPERIMENTS]
+            raise ValueError(
+                f"{name!r} is no figure; choose from all, {', '.join(e.name for e in EXPERIMENTS)}"
+            )
+    wanted = [
+        (e, [name in ("all", e.name) or e.name.startswith(f"{name}-") for name in names])
+        for e in EXPERIMENTS
+    ]
     return [experiment for experiment, matches in wanted if any(matches)]
 
 
 def reproduce(
-    names: Sequence[str], out: Path, seeds: int = 20, quick: bool = False, progress: Progress | None = None
+    names: Sequence[str],
+    out: Path,
+    seeds: int = 20,
+    quick: bool = False,
+    progress: Progress | None = None,
 ) -> Reproduced:
     """Compute, store and draw figures, and write the report; with "all", the certificate as well.
 
@@ -79,13 +96,18 @@ def reproduce(
     begun = time.perf_counter()
     chosen, with_certificate = choose(names), "all" in names
     total = len(chosen) + with_certificate + 1
-    output = Output(out, [f"{kind}/{e.name}.{suffix}" for e in chosen for kind, suffix in KINDS] + ["report.html"])
+    output = Output(
+        out,
+        [f"{kind}/{e.name}.{suffix}" for e in chosen for kind, suffix in KINDS] + ["report.html"],
+    )
     sections, results, alt_texts, computing = [], {}, {}, 0.0
     for index, experiment in enumerate(chosen):
         if progress is not None:
             progress(index, total, experiment.name)
         start = time.perf_counter()
-        result = experiment.compute(Settings(seeds, quick, partial(_tell, progress, index, total), out / "data"))
+        result = experiment.compute(
+            Settings(seeds, quick, partial(_tell, progress, index, total), out / "data")
+        )
         computing += time.perf_counter() - start
         results[experiment.name] = result
         output.write(f"data/{experiment.name}.nc", _netcdf(experiment, result, seeds))
@@ -96,7 +118,9 @@ def reproduce(
             output.write(f"figures/{experiment.name}.{suffix}", content)
         alt_texts[experiment.name] = experiment.caption
         picture, findings = pictures["png"], result.findings
-        sections.append(Section(experiment.name, experiment.title, experiment.caption, picture, table, findings))
+        sections.append(
+            Section(experiment.name, experiment.title, experiment.caption, picture, table, findings)
+        )
     certificate = None
     if with_certificate:
         if progress is not None:
@@ -108,18 +132,23 @@ def reproduce(
     loop = numpy_time(results)
     facts = {
         "seeds": f"{seeds}; {own}" if (own := _own_seeds(results)) else str(seeds),
-        "run time": f"{taken:.1f} s, of which {computing:.1f} s for the runs; the rest draws and certifies",
-        "the same runs by a plain NumPy loop": f"{loop:.0f} s, extrapolated from 10,000 steps of each method"
-        + (f": {loop / computing:.0f} × as long" if loop > 0 else ""),
+        "run time": f"{taken:.1f} s, of which {computing:.1f} s for the runs; "
+        "the rest draws and certifies",
+        "the same runs by a plain NumPy loop": f"{loop:.0f} s, extrapolated from 10,000 steps "
+        "of each method" + (f": {loop / computing:.0f} × as long" if loop > 0 else ""),
         **machine(),
     }
-    report = output.write("report.html", write_report(sections, certificate, facts, alt_texts).encode())
+    report = output.write(
+        "report.html", write_report(sections, certificate, facts, alt_texts).encode()
+    )
     return Reproduced(report, results, certificate, taken, computing, loop, output.problem)
 
 
 def _own_seeds(results: dict[str, Result]) -> str:
     """Which figures had another number of seeds than was asked for."""
-    return ", ".join(f"{result.seeds} for {name}" for name, result in results.items() if result.seeds is not None)
+    return ", ".join(
+        f"{result.seeds} for {name}" for name, result in results.items() if result.seeds is not None
+    )
 
 
 def _tell(progress: Progress | None, done: int, total: int, text: str) -> None:
@@ -128,7 +157,9 @@ def _tell(progress: Progress | None, done: int, total: int, text: str) -> None:
 
 
 def numpy_time(results: dict[str, Result]) -> float:
-    """What a plain loop would take for the same steps: seconds per step measured on one seed, times the steps made."""
+    """What a plain loop would take for the same steps: seconds per step measured on one seed,
+    times the steps made.
+    """
     problem, w0 = make_regression(seed=0), random_direction(50, 0)
     each = {}
     for method in peers.METHODS:
@@ -136,16 +167,27 @@ def numpy_time(results: dict[str, Result]) -> float:
         each[method] = seconds(run) / 10_000
     if any("sensing" in result.num_steps for result in results.values()):
         sensing, start = make_sensing(seed=0), sensing_start(30, 1.0, 0)["direction"]
-        loop = partial(peers.numpy_sensing_loop, sensing.sensors, sensing.y, start, 1.0, 1e-4, 1_000)
+        loop = partial(
+            peers.numpy_sensing_loop, sensing.sensors, sensing.y, start, 1.0, 1e-4, 1_000
+        )
         each["sensing"] = seconds(loop) / 1_000
-    return float(sum(each[name] * count for result in results.values() for name, count in result.num_steps.items()))
+    return float(
+        sum(
+            each[name] * count
+            for result in results.values()
+            for name, count in result.num_steps.items()
+        )
+    )
 
 
 def to_csv(data: dict[str, Any]) -> str:
     """Columns of equal length side by side; paths and maps as long tables."""
     columns = {name: np.asarray(values) for name, values in data.items()}
     text = io.StringIO()
-    if all(values.ndim == 1 for values in columns.values()) and len({v.size for v in columns.values()}) == 1:
+    if (
+        all(values.ndim == 1 for values in columns.values())
+        and len({v.size for v in columns.values()}) == 1
+    ):
         _rows(text, list(columns), zip(*columns.values(), strict=True))
     elif all(values.ndim == 2 and values.shape[1] == 2 for values in columns.values()):
         rows = ((name, *point) for name, values in columns.items() for point in values)
@@ -153,7 +195,10 @@ def to_csv(data: dict[str, Any]) -> str:
     else:
         maps = {name: values for name, values in columns.items() if values.ndim == 2}
         axes = [(i, j) for i in range(columns["g0"].size) for j in range(columns["c"].size)]
-        rows = ((columns["g0"][i], columns["c"][j], *(values[i, j] for values in maps.values())) for i, j in axes)
+        rows = (
+            (columns["g0"][i], columns["c"][j], *(values[i, j] for values in maps.values()))
+            for i, j in axes
+        )
         _rows(text, ["g0", "c", *maps], rows)
     return text.getvalue()
 
@@ -161,7 +206,10 @@ def to_csv(data: dict[str, Any]) -> str:
 def _rows(text: io.StringIO, names: Sequence[str], rows: Any) -> None:
     text.write(",".join(names) + "\n")
     for row in rows:
-        text.write(",".join(value if isinstance(value, str) else f"{float(value):.10g}" for value in row) + "\n")
+        text.write(
+            ",".join(value if isinstance(value, str) else f"{float(value):.10g}" for value in row)
+            + "\n"
+        )
 
 
 def _netcdf(experiment: Experiment, result: Result, seeds: int) -> bytes:
@@ -171,6 +219,11 @@ def _netcdf(experiment: Experiment, result: Result, seeds: int) -> bytes:
     for name, values in result.data.items():
         array = np.asarray(values)
         variables[name] = (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array)
-    attributes = {"title": experiment.title, "caption": experiment.caption, "seeds": result.seeds or seeds, **machine()}
+    attributes = {
+        "title": experiment.title,
+        "caption": experiment.caption,
+        "seeds": result.seeds or seeds,
+        **machine(),
+    }
     data = xarray.Dataset(variables, attrs=attributes)
     return bytes(data.to_netcdf(engine="h5netcdf"))

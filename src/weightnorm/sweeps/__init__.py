@@ -1,4 +1,6 @@
-"""Sweeps on disk: a TOML file planned into shards, executed on all cores, stored so that nothing finished is ever lost."""
+"""Sweeps on disk: a TOML file planned into shards, executed on all cores, stored so that nothing
+finished is ever lost.
+"""
 
 from .config import SweepConfig
 from .execute import run_sweep

@@ -42,7 +42,10 @@ class Range(Strict):
     def _check(self) -> Range:
         ends = f"got start = {self.start:g} and stop = {self.stop:g}"
         if self.spacing == "geometric" and not (self.start < 0) == (self.stop < 0):
-            raise ValueError(f'start and stop of a geometric range must have one sign, {ends}; use spacing = "linear"')
+            raise ValueError(
+                f"start and stop of a geometric range must have one sign, {ends}; "
+                'use spacing = "linear"'
+            )
         if self.spacing == "geometric" and 0.0 in (self.start, self.stop):
             raise ValueError(f"a geometric range cannot reach 0, {ends}; start from a small number")
         return self
@@ -91,7 +94,10 @@ class Problems(BaseModel):
     def combinations(self) -> list[dict[str, Any]]:
         """The parameters of every problem, without its seed."""
         names = ("num_samples", "num_features", "condition_number", "solution_norm")
-        return [dict(zip(names, values, strict=True)) for values in itertools.product(*(getattr(self, n) for n in names))]
+        return [
+            dict(zip(names, values, strict=True))
+            for values in itertools.product(*(getattr(self, n) for n in names))
+        ]
 
 
 class Starts(Strict):
@@ -106,7 +112,9 @@ class Starts(Strict):
 
     def shape(self) -> tuple[int, int]:
         """The numbers of directions and of scales."""
-        return self.num_directions, self.scales.num if isinstance(self.scales, Range) else len(self.scales)
+        return self.num_directions, self.scales.num if isinstance(self.scales, Range) else len(
+            self.scales
+        )
 
 
 def _method_name(name: str) -> str:
@@ -133,7 +141,8 @@ class SweepConfig(Strict):
         directions, features = self.starts.num_directions, max(self.problems.num_features)
         if directions * features > LARGEST_PROBLEM:
             raise ValueError(
-                f"starts.num_directions × problems.num_features must be at most {LARGEST_PROBLEM:,} "
+                "starts.num_directions × problems.num_features must be at most "
+                f"{LARGEST_PROBLEM:,} "
                 f"(8 GB), got {directions:,} × {features:,}; choose fewer directions"
             )
         samples = min(self.problems.num_samples)
@@ -141,17 +150,24 @@ class SweepConfig(Strict):
             size = getattr(spec, "batch_size", None)
             if size is not None and size > samples:
                 raise ValueError(
-                    f"methods.{name}.batch_size must be at most num_samples, got {size} with num_samples = {samples}"
+                    f"methods.{name}.batch_size must be at most num_samples, got {size} with "
+                    f"num_samples = {samples}"
                 )
         lists = (self.problems.seed_list(), self.methods, *self._problem_lists())
         runs = math.prod(map(len, lists)) * math.prod(self.starts.shape())
         if runs > LARGEST_SWEEP:
             raise ValueError(
-                f"problems × seeds × methods × directions × scales must be at most {LARGEST_SWEEP:,} "
+                "problems × seeds × methods × directions × scales must be at most "
+                f"{LARGEST_SWEEP:,} "
                 f"runs, got {runs:,}; split the sweep"
             )
         return self
 
     def _problem_lists(self) -> tuple[Sized, ...]:
         problems = self.problems
-        return problems.num_samples, problems.num_features, problems.condition_number, problems.solution_norm
+        return (
+            problems.num_samples,
+            problems.num_features,
+            problems.condition_number,
+            problems.solution_norm,
+        )

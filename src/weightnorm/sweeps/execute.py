@@ -35,18 +35,23 @@ class StoreError(OSError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished sweep: its file, and how many shards were computed and how many were there already."""
+    """A finished sweep: its file, and how many shards were computed and how many were there
+    already.
+    """
 
     path: Path
     computed: int
     reused: int
 
 
-def run_sweep(config: SweepConfig, out: Path, threads: int | None = None, progress: Progress | None = None) -> Outcome:
+def run_sweep(
+    config: SweepConfig, out: Path, threads: int | None = None, progress: Progress | None = None
+) -> Outcome:
     """Compute the shards that are missing, then write one netCDF file of all.
 
-    Killed at any moment it can be started again: finished shards are kept, and the data ends up the same to the last bit.
-    Several processes may work on one store; the worst that happens is that a shard is computed twice.
+    Killed at any moment it can be started again: finished shards are kept, and the data ends up the
+    same to the last bit. Several processes may work on one store; the worst that happens is that a
+    shard is computed twice.
 
     Parameters
     ----------
@@ -86,22 +91,29 @@ def run_sweep(config: SweepConfig, out: Path, threads: int | None = None, progre
         raise StoreError(f"{out}: {text}; finished shards are safe in {folder}") from error
     except OSError as error:
         text = "the disk is full" if error.errno == errno.ENOSPC else reason(error)
-        raise StoreError(f"{out}: {text}; finished shards are safe, run the same command again to go on") from error
+        raise StoreError(
+            f"{out}: {text}; finished shards are safe, run the same command again to go on"
+        ) from error
     return Outcome(path, computed, len(plan) - computed)
 
 
 def _require_memory(config: SweepConfig, plan: Plan) -> None:
-    """Refuse, before any work, results that do not fit into memory: the arrays, their file, and room for both."""
+    """Refuse, before any work, results that do not fit into memory: the arrays, their file, and
+    room for both.
+    """
     runs = len(plan) * int(np.prod(config.starts.shape()))
     needed, there = 2.5 * runs * BYTES_PER_RUN, physical_memory()
     if needed > there:
         raise ConfigError(
-            f"the results of {runs:,} runs need about {needed / 2**30:.0f} GiB of memory at the end, "
+            f"the results of {runs:,} runs need about {needed / 2**30:.0f} GiB of memory at the "
+            "end, "
             f"and this machine has {there / 2**30:.0f}; split the sweep into several files"
         )
 
 
-def _compute(config: SweepConfig, folder: Path, plan: Plan, workers: int, progress: Progress | None) -> int:
+def _compute(
+    config: SweepConfig, folder: Path, plan: Plan, workers: int, progress: Progress | None
+) -> int:
     """Compute the missing shards on a pool of threads; the first error, or Ctrl-C, stops the rest.
 
     Returns how many were computed.
@@ -134,7 +146,8 @@ def _checked(config: SweepConfig, shard: Shard) -> dict[str, Any]:
         values = ", ".join(f"{name} = {value:g}" for name, value in shard.problem.items())
         what = "out of memory" if isinstance(error, MemoryError) else str(error)
         raise ConfigError(
-            f"{config.name}: method {shard.method!r} on the problem with {values}, seed = {shard.seed} "
+            f"{config.name}: method {shard.method!r} on the problem with {values}, seed = "
+            f"{shard.seed} "
             f"cannot be run: {what}; change these values in the sweep file"
         ) from error
 
@@ -158,10 +171,16 @@ def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
         for name in VARIABLES:
             stored[name][index] = arrays[name]
     dims = ("problem", "seed", "method", "start", "scale")
-    variables: dict[str, Any] = {name: (dims, values.reshape(grid)) for name, values in stored.items()}
+    variables: dict[str, Any] = {
+        name: (dims, values.reshape(grid)) for name, values in stored.items()
+    }
     for name in combinations[0]:
         variables[name] = ("problem", [combination[name] for combination in combinations])
-    coordinates = {"seed": np.array(seeds, dtype=np.int64), "method": methods, "scale": config.starts.scale_list()}
+    coordinates = {
+        "seed": np.array(seeds, dtype=np.int64),
+        "method": methods,
+        "scale": config.starts.scale_list(),
+    }
     versions = {name: version(name) for name in ("weightnorm", "numpy", "scipy", "numba", "xarray")}
     attributes = {
         "title": config.name,

@@ -1,4 +1,6 @@
-"""Methods in a sweep file: a table per method, whose keys are the parameters of its row in the registry."""
+"""Methods in a sweep file: a table per method, whose keys are the parameters of its row in the
+registry.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,15 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, Tag, create_model, model_serializer, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Tag,
+    create_model,
+    model_serializer,
+    model_validator,
+)
 
 from .. import schedules
 from ..methods import Training
@@ -24,7 +34,9 @@ class Strict(BaseModel):
 
 
 class ScheduledStep(Strict):
-    """A step that is more than a number, as in {schedule = "two_phase", before = 0, after = 0.1, switch = 5001}."""
+    """A step that is more than a number, as in {schedule = "two_phase", before = 0, after = 0.1,
+    switch = 5001}.
+    """
 
     schedule: Literal["constant", "two_phase", "piecewise", "curvature", "scaled"]
     value: Real | None = None
@@ -49,7 +61,9 @@ class ScheduledStep(Strict):
         missing = [name for name in needed if name not in given]
         foreign = [name for name in given if name not in (*needed, *optional)]
         if missing or foreign:
-            problems = [f"{name} is missing" for name in missing] + [f"{name} does not belong to it" for name in foreign]
+            problems = [f"{name} is missing" for name in missing] + [
+                f"{name} does not belong to it" for name in foreign
+            ]
             raise ValueError(f"schedule {self.schedule!r}: {', '.join(problems)}")
         built: schedules.Schedule = getattr(schedules, self.schedule)(**given)
         return built
@@ -68,8 +82,17 @@ StepSpec = Annotated[
     one_of("a number or a schedule { schedule = … }"),
 ]
 _TRAINING = {field.name: field.default for field in fields(Training)}
-_TYPES: dict[Any, Any] = {Step: StepSpec, float: Real, bool: Annotated[bool, Field(strict=True)], int: Count, str: str}
-_BY_NAME: dict[str, Any] = {"batch_size": Positive | None, "seed": Seed | None}  # narrower than their type
+_TYPES: dict[Any, Any] = {
+    Step: StepSpec,
+    float: Real,
+    bool: Annotated[bool, Field(strict=True)],
+    int: Count,
+    str: str,
+}
+_BY_NAME: dict[str, Any] = {
+    "batch_size": Positive | None,
+    "seed": Seed | None,
+}  # narrower than their type
 
 
 class Spec(Strict):
@@ -80,20 +103,31 @@ class Spec(Strict):
 
     def build(self) -> Method:
         """The method."""
-        built: Method = self.row.method(**{name: _step(getattr(self, name)) for name in self.row.parameters})
+        built: Method = self.row.method(
+            **{name: _step(getattr(self, name)) for name in self.row.parameters}
+        )
         return built
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         built: Any = self.build()
         if getattr(built, "sampling", None) is not None and getattr(self, "seed", None) is None:
-            raise ValueError("seed is missing: batch_size and label_noise need one, so that the sweep can be repeated")
+            raise ValueError(
+                "seed is missing: batch_size and label_noise need one, so that the sweep can be "
+                "repeated"
+            )
         return self
 
     @model_serializer(mode="wrap")
     def _written(self, write: Any) -> dict[str, Any]:
-        """Without the training options that have their defaults, so that the hash of what has none stays what it was."""
-        return {name: value for name, value in write(self).items() if name not in _TRAINING or value != _TRAINING[name]}
+        """Without the training options that have their defaults, so that the hash of what has
+        none stays what it was.
+        """
+        return {
+            name: value
+            for name, value in write(self).items()
+            if name not in _TRAINING or value != _TRAINING[name]
+        }
 
 
 def _step(value: Any) -> Step:
@@ -107,7 +141,10 @@ def _spec(row: Row) -> type[Spec]:
     for name in row.parameters:
         kind = _BY_NAME.get(name) or _TYPES.get(types[name])
         if kind is None:
-            raise TypeError(f"{row.method.__name__}.{name} must be a Step, float, int, bool or str to be set in a sweep file")
+            raise TypeError(
+                f"{row.method.__name__}.{name} must be a Step, float, int, bool or str to be set "
+                "in a sweep file"
+            )
         keys[name] = (kind, ... if known[name].default is MISSING else known[name].default)
     spec: type[Spec] = create_model(f"{row.method.__name__}Spec", __base__=Spec, **keys)
     spec.row = row

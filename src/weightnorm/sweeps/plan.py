@@ -1,4 +1,6 @@
-"""A sweep cut into shards: one problem, one seed, one method each, with a name that is a hash of what it computes."""
+"""A sweep cut into shards: one problem, one seed, one method each, with a name that is a hash of
+what it computes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class Shard:
     Attributes
     ----------
     key : str
-        A hash of everything its numbers depend on: it names the file, and a file with another key is another shard.
+        A hash of everything its numbers depend on: it names the file, and a file with another key
+        is another shard.
     problem : dict
         The problem's parameters, without the seed.
     seed : int
@@ -52,7 +55,8 @@ class Plan:
     >>> from weightnorm.sweeps.config import Problems, Starts, SweepConfig
     >>> methods = {"gd": {"kind": "gradient_descent", "step": 0.1}}
     >>> problems = Problems(seeds=1_000_000)
-    >>> plan = Plan(SweepConfig(name="a", problems=problems, starts=Starts(scales=[1.0]), methods=methods))
+    >>> starts = Starts(scales=[1.0])
+    >>> plan = Plan(SweepConfig(name="a", problems=problems, starts=starts, methods=methods))
     >>> len(plan), next(iter(plan)).seed
     (1000000, 0)
     """
@@ -108,7 +112,9 @@ def compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
         shard.seed,
     )
     count, features = config.starts.num_directions, shard.problem["num_features"]
-    directions = np.array([random_direction(features, shard.seed * 1_000_003 + index) for index in range(count)])
+    directions = np.array(
+        [random_direction(features, shard.seed * 1_000_003 + index) for index in range(count)]
+    )
     method = {shard.method: config.methods[shard.method].build()}
     scales, limits = config.starts.scale_list(), (config.tolerance, config.max_steps)
     arrays, _ = compute_grid(problem, method, scales, directions, *limits, threads=1)

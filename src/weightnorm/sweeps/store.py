@@ -1,4 +1,6 @@
-"""Shards on disk: plain npz files with their key and a hash of their numbers, written whole or not at all."""
+"""Shards on disk: plain npz files with their key and a hash of their numbers, written whole or
+not at all.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def shard_path(folder: Path, shard: Shard) -> Path:
 
 
 def write_shard(folder: Path, shard: Shard, arrays: Arrays) -> None:
-    """Write a shard atomically: a crash leaves the old file, or none, and at worst a stray .part."""
+    """Write a shard atomically: a crash leaves the old file, or none, and at worst a stray
+    .part.
+    """
     write_arrays(shard_path(folder, shard), shard.key, arrays)
 
 
@@ -42,7 +46,9 @@ def write_arrays(path: Path, key: str, arrays: Arrays) -> None:
 def read_shard(folder: Path, shard: Shard, shape: tuple[int, int]) -> Arrays | None:
     """A shard's arrays; None if it must be computed (again)."""
     arrays = read_arrays(shard_path(folder, shard), shard.key, VARIABLES)
-    return None if arrays is None or any(array.shape != shape for array in arrays.values()) else arrays
+    return (
+        None if arrays is None or any(array.shape != shape for array in arrays.values()) else arrays
+    )
 
 
 def read_arrays(path: Path, key: str, names: Iterable[str]) -> Arrays | None:
@@ -70,7 +76,9 @@ def _members(archive: zipfile.ZipFile, size: int) -> Arrays:
         raise ValueError("the members claim to be larger than the file")
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
         raise ValueError("compressed, which shards never are")
-    return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
+    return {
+        member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members
+    }
 
 
 def _array(content: bytes) -> NDArray[Any]:
@@ -82,11 +90,17 @@ def _array(content: bytes) -> NDArray[Any]:
     if npy.read_magic(file) != (1, 0):
         raise ValueError("not written by this program")
     shape, fortran, dtype = npy.read_array_header_1_0(file)
-    return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape, order="F" if fortran else "C").copy()
+    return (
+        np.frombuffer(content, dtype, offset=file.tell())
+        .reshape(shape, order="F" if fortran else "C")
+        .copy()
+    )
 
 
 def remove_strays(folder: Path) -> None:
-    """Delete what killed writers left behind, if it is old enough not to be someone's work in progress."""
+    """Delete what killed writers left behind, if it is old enough not to be someone's work in
+    progress.
+    """
     for stray in folder.glob(f".*{PART}"):
         try:
             if time.time() - stray.stat().st_mtime > 3600:

@@ -1,11 +1,13 @@
 """The theory, executable: one function per claim, each in its exact form.
 
-A function returns a small object with the value, the assumptions it checked (`.assumptions`, `.applies`, `.failing`) and
-where the paper states it (`.paper`); a few plain formulas return arrays. `index.CLAIMS` lists every claim with its function,
-what the paper prints and what is true; `weightnorm verify` checks each one against simulation.
+A function returns a small object with the value, the assumptions it checked (`.assumptions`,
+`.applies`, `.failing`) and where the paper states it (`.paper`); a few plain formulas return
+arrays. `index.CLAIMS` lists every claim with its function, what the paper prints and what is true;
+`weightnorm verify` checks each one against simulation.
 
-Nothing here imports methods, runs or flows: a prediction must not contain what it predicts. The one exception in name only
-is `plan`, which turns these bounds into methods that run; it lives in `weightnorm.planning` and is only offered here.
+Nothing here imports methods, runs or flows: a prediction must not contain what it predicts. The one
+exception in name only is `plan`, which turns these bounds into methods that run; it lives in
+`weightnorm.planning` and is only offered here.
 """
 
 from typing import Any
@@ -27,7 +29,15 @@ from .discrete import (
     step_identities,
     wn_step,
 )
-from .dynamics import flow_field, flow_outcome, flow_step_sizes, gradients, invariant, perp_factor, stationary_point
+from .dynamics import (
+    flow_field,
+    flow_outcome,
+    flow_step_sizes,
+    gradients,
+    invariant,
+    perp_factor,
+    stationary_point,
+)
 from .finite_step import FiniteStepLimit, finite_step_limit
 from .fixed_scale import fixed_scale_limit, restart_limit, sphere_ball
 from .limits import (

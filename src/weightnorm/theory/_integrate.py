@@ -14,9 +14,14 @@ MAX_EVALUATIONS = 40_000  # of the field: a second or two
 
 
 def integrate_until(
-    field: Callable[[float, Array], Array], start: Array, done: Callable[[Array], bool], watch: Callable[[Array], Any] = id
+    field: Callable[[float, Array], Array],
+    start: Array,
+    done: Callable[[Array], bool],
+    watch: Callable[[Array], Any] = id,
 ) -> tuple[Array, bool]:
-    """Integrate until `done`, by LSODA and, should it fail, by Radau; the state, and whether it got there."""
+    """Integrate until `done`, by LSODA and, should it fail, by Radau; the state, and whether it
+    got there.
+    """
     from scipy.integrate import LSODA, Radau
 
     state, time, evaluations = start, 0.0, 0

@@ -1,4 +1,6 @@
-"""The sign of the WN flow's limiting scale: closed form where there is one, else a short private integration."""
+"""The sign of the WN flow's limiting scale: closed form where there is one, else a short private
+integration.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
 
 
 def perp_square(setup: Setup, g: float, c: float) -> float:
-    """‖w⊥‖² by the flow's invariant; a start in the row space has none, however large the exponent."""
+    """‖w⊥‖² by the flow's invariant; a start in the row space has none, however large the
+    exponent.
+    """
     if setup.q0 == 0.0:
         return 0.0
     with np.errstate(over="ignore"):
@@ -44,11 +48,15 @@ def perp_square(setup: Setup, g: float, c: float) -> float:
 
 
 def _integrated_sign(setup: Setup, c: float) -> tuple[float, bool]:
-    """Integrate (g, z) until the loss is clearly under ½‖y‖²: from there g cannot cross zero any more."""
+    """Integrate (g, z) until the loss is clearly under ½‖y‖²: from there g cannot cross zero any
+    more.
+    """
     lam, xi = setup.lam, setup.target
 
     def unit(state: Array) -> Array:
-        """The row-space part of w/‖w‖, with w⊥ from the invariant: an error of ‖w‖ would grow like w⊥ does."""
+        """The row-space part of w/‖w‖, with w⊥ from the invariant: an error of ‖w‖ would grow
+        like w⊥ does.
+        """
         square = perp_square(setup, float(state[0]), c)
         return np.asarray(state[1:] / np.sqrt(state[1:] @ state[1:] + square))
 

@@ -1,4 +1,6 @@
-"""One step of WN and rPGD, exactly: identities, recursions, and the drift of the flow's invariant (section 3)."""
+"""One step of WN and rPGD, exactly: identities, recursions, and the drift of the flow's
+invariant (section 3).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ from .statement import Value, assume
 def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
     """The five identities of one rPGD step with AAᵀ = I and η = 1/g² (Lemma v_norm), for any g ≠ 0.
 
-    Parameters are g_t, g_{t+1}, ‖Aw_t‖ and y (so g* = ‖y‖). The value has `v_norm` = ‖v_t‖, `Aw` = Aw_{t+1},
-    `parallel` = ‖Aw_{t+1}‖, `perp_square` = 1 − ‖Aw_{t+1}‖², `gap` = g_{t+1}² − ‖A g_{t+1} w_{t+1}‖².
+    Parameters are g_t, g_{t+1}, ‖Aw_t‖ and y (so g* = ‖y‖). The value has `v_norm` = ‖v_t‖, `Aw` =
+    Aw_{t+1}, `parallel` = ‖Aw_{t+1}‖, `perp_square` = 1 − ‖Aw_{t+1}‖², `gap` = g_{t+1}² − ‖A
+    g_{t+1} w_{t+1}‖².
 
     >>> from weightnorm.theory import step_identities
     >>> round(step_identities(1.0, 1.0, 0.0, [3.0]).value["v_norm"], 4)  # √(1 + 9)
@@ -35,12 +38,17 @@ def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
         "perp_square": (1.0 - parallel**2) / v_norm**2,
         "gap": (g_next * next_parallel) ** 2 / gstar**2 * (g * g - (g * parallel) ** 2),
     }
-    return Value(value, assumptions=(assume("g ≠ 0", g != 0), assume("y ≠ 0", gstar > 0)), paper="Lemma v_norm")
+    return Value(
+        value,
+        assumptions=(assume("g ≠ 0", g != 0), assume("y ≠ 0", gstar > 0)),
+        paper="Lemma v_norm",
+    )
 
 
 @formula
 def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
-    """g_{t+1} = g + (γg/2)(‖v‖² − 1) − (γ/2g)‖r‖², so at most its first two terms for g > 0 (Lemma g_update).
+    """g_{t+1} = g + (γg/2)(‖v‖² − 1) − (γ/2g)‖r‖², so at most its first two terms for g > 0 (Lemma
+    g_update).
 
     >>> from weightnorm.theory import scale_step
     >>> value = scale_step(1.0, 2.0, 1.0, 0.1).value
@@ -49,15 +57,20 @@ def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
     """
     bound = g + 0.5 * step * g * (v_norm**2 - 1.0)
     value = {"exact": bound - 0.5 * step / g * residual**2, "bound": bound}
-    return Value(value, assumptions=(assume("g > 0 (for g < 0 the bound is from below)", g > 0),), paper="Lemma g_update")
+    return Value(
+        value,
+        assumptions=(assume("g > 0 (for g < 0 the bound is from below)", g > 0),),
+        paper="Lemma g_update",
+    )
 
 
 @formula
 def scale_gap(a: float, b: float, g: float, step: float) -> Value:
-    """B − g_{t+1} = (1 − γ)(a − g) − (a − b)(1 − γ(a + b)/(g + a)), with a = g_{t−1}‖v_{t−1}‖, b = g_t‖v_t‖, g = g_t.
+    """B − g_{t+1} = (1 − γ)(a − g) − (a − b)(1 − γ(a + b)/(g + a)), with a = g_{t−1}‖v_{t−1}‖, b =
+    g_t‖v_t‖, g = g_t.
 
-    So γ ≤ ½ contracts the gap by (1 − γ), and γ ≤ 1 keeps g_{t+1} ≤ g_t‖v_t‖. The paper's identity has
-    (γ/g)(a/(g + a))(a + b) in the last factor, and fails (`printed`).
+    So γ ≤ ½ contracts the gap by (1 − γ), and γ ≤ 1 keeps g_{t+1} ≤ g_t‖v_t‖. The paper's identity
+    has (γ/g)(a/(g + a))(a + b) in the last factor, and fails (`printed`).
 
     >>> from weightnorm.theory import scale_gap
     >>> round(scale_gap(3.0, 2.9, 2.0, 0.1).value["exact"], 6)
@@ -67,12 +80,17 @@ def scale_gap(a: float, b: float, g: float, step: float) -> Value:
         "exact": (1 - step) * (a - g) - (a - b) * (1 - step * (a + b) / (g + a)),
         "printed": (1 - step) * (a - g) - (a - b) * (1 - step / g * a / (g + a) * (a + b)),
     }
-    return Value(value, assumptions=(assume("γ ≤ 1", step <= 1),), paper="Lemma g_update, identity (exact form)")
+    return Value(
+        value,
+        assumptions=(assume("γ ≤ 1", step <= 1),),
+        paper="Lemma g_update, identity (exact form)",
+    )
 
 
 @formula
 def scale_increases(g: float, a: float, step: float) -> Value:
-    """g_{t+1} > g_t for t ≥ 1, γ > 0 and g_t < a = g_{t−1}‖v_{t−1}‖ (Lemma g_increase); not "for any g0 > 0".
+    """g_{t+1} > g_t for t ≥ 1, γ > 0 and g_t < a = g_{t−1}‖v_{t−1}‖ (Lemma g_increase); not "for
+    any g0 > 0".
 
     >>> from weightnorm.theory import scale_increases
     >>> scale_increases(1.0, 1.5, 0.1).value, scale_increases(5.0, 4.0, 0.1).value
@@ -84,7 +102,8 @@ def scale_increases(g: float, a: float, step: float) -> Value:
 
 @formula
 def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
-    """g_t²‖v_t‖² = a² + (g_t² − a²)(1 − ‖Aw_t‖²), a = g_{t−1}‖v_{t−1}‖ (Lemma gv prints (1 − ‖Aw_t‖)²).
+    """g_t²‖v_t‖² = a² + (g_t² − a²)(1 − ‖Aw_t‖²), a = g_{t−1}‖v_{t−1}‖ (Lemma gv prints (1 −
+    ‖Aw_t‖)²).
 
     >>> from weightnorm.theory import scale_norm_recursion
     >>> scale_norm_recursion(2.0, 1.0, 0.5).value["exact"]
@@ -99,7 +118,8 @@ def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
 
 @formula
 def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
-    """‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖², h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g* (Lemma Aw).
+    """‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖², h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g*
+    (Lemma Aw).
 
     The paper has ‖w⊥‖ ≤ 1 − ‖Aw‖² on the left, but ‖w⊥‖² equals it, and sums over i = 1 … t.
 
@@ -111,7 +131,11 @@ def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
     p = _validate.vector("parallels", parallels, g.size)
     h = gstar**2 - (g * p) ** 2
     bound = float(np.exp(-np.sum(h / (gstar**2 + h))) * (1.0 - p[0] ** 2))
-    return Value(bound, assumptions=(assume("|g_i| ≤ g*", (np.abs(g) <= gstar).all()),), paper="Lemma Aw (exact form)")
+    return Value(
+        bound,
+        assumptions=(assume("|g_i| ≤ g*", (np.abs(g) <= gstar).all()),),
+        paper="Lemma Aw (exact form)",
+    )
 
 
 @formula
@@ -135,19 +159,26 @@ def loss_gap(g_next: float, g: float, v_norm: float, next_parallel: float) -> Va
     {'exact': 0.25, 'printed': 1.0}
     """
     printed = (g_next - g * v_norm) ** 2
-    return Value({"exact": printed * next_parallel**2, "printed": printed}, paper="proof of Theorem 3.2")
+    return Value(
+        {"exact": printed * next_parallel**2, "printed": printed}, paper="proof of Theorem 3.2"
+    )
 
 
 @formula
 def escape(g0: float, parallel: float, gstar: float) -> Value:
-    """‖Aw_1‖ = g*/√(g*² + g0²(1 − ‖Aw_0‖²)) > 0 after one step with η = 1/g0², g0 ≠ 0: S and its basin are left.
+    """‖Aw_1‖ = g*/√(g*² + g0²(1 − ‖Aw_0‖²)) > 0 after one step with η = 1/g0², g0 ≠ 0: S and its
+    basin are left.
 
     >>> from weightnorm.theory import escape
     >>> round(escape(1.0, 0.0, 3.0).value, 6)
     0.948683
     """
     value = gstar / float(np.sqrt(gstar**2 + g0**2 * (1.0 - parallel**2)))
-    return Value(value, assumptions=(assume("g0 ≠ 0", g0 != 0), assume("y ≠ 0", gstar > 0)), paper="section 3")
+    return Value(
+        value,
+        assumptions=(assume("g0 ≠ 0", g0 != 0), assume("y ≠ 0", gstar > 0)),
+        paper="section 3",
+    )
 
 
 @formula
@@ -171,7 +202,8 @@ def _parts(g: float, unit: Vector, pull: Vector) -> tuple[float, float, float]:
 
 @formula
 def wn_step(g: float, w: Any, pull: Any, step: float) -> Value:
-    """WN's exact recursions for N = ‖w‖²: N' = N + η²g²‖PAᵀr‖²/N, w⊥' = w⊥·(1 + ηgs/N). `pull` is Aᵀr.
+    """WN's exact recursions for N = ‖w‖²: N' = N + η²g²‖PAᵀr‖²/N, w⊥' = w⊥·(1 + ηgs/N). `pull` is
+    Aᵀr.
 
     >>> from weightnorm.theory import wn_step
     >>> wn_step(1.0, [1.0, 0.0], [0.0, 1.0], 0.5).value["square"]
@@ -181,13 +213,17 @@ def wn_step(g: float, w: Any, pull: Any, step: float) -> Value:
     pull = _validate.vector("pull", pull, w.size)
     square = float(w @ w)
     s, _, across = _parts(g, w / np.sqrt(square), pull)
-    value = {"square": square + (step * g) ** 2 * across / square, "perp_factor": 1.0 + step * g * s / square}
+    value = {
+        "square": square + (step * g) ** 2 * across / square,
+        "perp_factor": 1.0 + step * g * s / square,
+    }
     return Value(value, paper="beyond the paper")
 
 
 @formula
 def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
-    """rPGD's: ‖v‖² = 1 − 2ηgs + η²g²‖Aᵀr‖², w⊥' = w⊥/‖v‖, which grows iff ‖v‖ < 1: 2s > ηg‖Aᵀr‖² for g > 0.
+    """rPGD's: ‖v‖² = 1 − 2ηgs + η²g²‖Aᵀr‖², w⊥' = w⊥/‖v‖, which grows iff ‖v‖ < 1: 2s > ηg‖Aᵀr‖²
+    for g > 0.
 
     >>> from weightnorm.theory import rpgd_step
     >>> rpgd_step(1.0, [1.0, 0.0], [0.5, 0.0], 1.0).value
@@ -197,16 +233,23 @@ def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
     pull = _validate.vector("pull", pull, w.size)
     s, whole, _ = _parts(g, w, pull)
     v_norm = float(np.sqrt(1.0 - 2.0 * step * g * s + (step * g) ** 2 * whole))
-    value = {"v_norm": v_norm, "perp_factor": 1.0 / v_norm, "perp_grows": 2.0 * g * s > step * g * g * whole}
-    return Value(value, assumptions=(assume("‖w‖ = 1", abs(w @ w - 1) < 1e-9),), paper="beyond the paper")
+    value = {
+        "v_norm": v_norm,
+        "perp_factor": 1.0 / v_norm,
+        "perp_grows": 2.0 * g * s > step * g * g * whole,
+    }
+    return Value(
+        value, assumptions=(assume("‖w‖ = 1", abs(w @ w - 1) < 1e-9),), paper="beyond the paper"
+    )
 
 
 @formula
 def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float) -> Any:
     """The change of I = log(‖w⊥‖/‖w‖) + g²/2c in one step, over η²: second order in the step.
 
-    rPGD: ½[(c + g²)s² − g²‖PAᵀr‖²]; WN with N = ‖w‖² = 1: ½[(c − g²)s² − g²‖PAᵀr‖²]. `across` is ‖PAᵀr‖². For WN with
-    N ≠ 1 a term ηgs(1/N − 1) of first order in η comes on top (`finite_step_limit` has it).
+    rPGD: ½[(c + g²)s² − g²‖PAᵀr‖²]; WN with N = ‖w‖² = 1: ½[(c − g²)s² − g²‖PAᵀr‖²]. `across` is
+    ‖PAᵀr‖². For WN with N ≠ 1 a term ηgs(1/N − 1) of first order in η comes on top
+    (`finite_step_limit` has it).
 
     >>> from weightnorm.theory import invariant_drift
     >>> float(invariant_drift("rpgd", g=1.0, s=1.0, across=0.0, ratio=1.0))

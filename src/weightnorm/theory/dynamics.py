@@ -1,4 +1,6 @@
-"""The flow's right-hand side, its rest points and its invariant (Lemmas 2.1, 2.2, 2.4; Appendix D)."""
+"""The flow's right-hand side, its rest points and its invariant (Lemmas 2.1, 2.2, 2.4; Appendix
+D).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def _residual(problem: Any, g: float, w: Any) -> tuple[Any, Any]:
 
 @formula
 def flow_step_sizes(step: float, ratio: float) -> Value:
-    """Condition 1: the direction w moves with η and the scale g with cη (the paper's sentence has them swapped).
+    """Condition 1: the direction w moves with η and the scale g with cη (the paper's sentence has
+    them swapped).
 
     >>> from weightnorm.theory import flow_step_sizes
     >>> flow_step_sizes(0.01, ratio=3.0).value
@@ -33,16 +36,20 @@ def flow_step_sizes(step: float, ratio: float) -> Value:
     """
     eta = _validate.real("step", step, minimum=0.0)
     c = _validate.real("ratio", ratio, minimum=0.0)
-    return Value({"direction_step": eta, "scale_step": c * eta}, paper="Condition 1 (misprint: swapped)")
+    return Value(
+        {"direction_step": eta, "scale_step": c * eta}, paper="Condition 1 (misprint: swapped)"
+    )
 
 
 @formula
 def gradients(problem: Any, g: float, w: Any) -> Value:
-    """∇_w f = g Aᵀr and ∇_g f = wᵀAᵀr of f = ½‖A g w − y‖², with r = A g w − y (Lemma 2.1 prints y − A g w, and no g).
+    """∇_w f = g Aᵀr and ∇_g f = wᵀAᵀr of f = ½‖A g w − y‖², with r = A g w − y (Lemma 2.1 prints y
+    − A g w, and no g).
 
     >>> import weightnorm as wn
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
-    >>> {name: v.tolist() for name, v in wn.theory.gradients(problem, 2.0, [1.0, 0.0]).value.items()}
+    >>> value = wn.theory.gradients(problem, 2.0, [1.0, 0.0]).value
+    >>> {name: v.tolist() for name, v in value.items()}
     {'w': [2.0, 0.0], 'g': 1.0}
     """
     w, pull = _residual(problem, g, w)
@@ -51,7 +58,8 @@ def gradients(problem: Any, g: float, w: Any) -> Value:
 
 @formula
 def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
-    """The WN flow ġ = −c wᵀAᵀr, ẇ = −g (I − wwᵀ) Aᵀr, for unit w: the limit of WN's (g, w/‖w‖) and of rPGD's (g, w).
+    """The WN flow ġ = −c wᵀAᵀr, ẇ = −g (I − wwᵀ) Aᵀr, for unit w: the limit of WN's (g, w/‖w‖) and
+    of rPGD's (g, w).
 
     >>> import weightnorm as wn
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
@@ -67,7 +75,8 @@ def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
 
 @formula
 def stationary_point(problem: Any, g: float, w: Any) -> Value:
-    """What kind of point (g, w) is: "solution", "spurious" (in S = {g = 0, yᵀAw = 0}) or "moving" (Lemma 2.2).
+    """What kind of point (g, w) is: "solution", "spurious" (in S = {g = 0, yᵀAw = 0}) or "moving"
+    (Lemma 2.2).
 
     On S the loss is ½‖y‖², so a loss under that excludes S.
 
@@ -89,7 +98,11 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
         kind = "spurious"
     else:
         kind = "moving"
-    value = {"kind": kind, "loss": at_zero if kind == "spurious" else loss, "excluded_from_s": loss < at_zero}
+    value = {
+        "kind": kind,
+        "loss": at_zero if kind == "spurious" else loss,
+        "excluded_from_s": loss < at_zero,
+    }
     return Value(value, assumptions=(assume("y ≠ 0", at_zero > 0),), paper="Lemma 2.2")
 
 
@@ -100,7 +113,8 @@ def _require_positive(name: str, values: Any) -> None:
 
 @formula
 def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
-    """The invariant: w_t⊥ = exp((g0² − g_t²)/(2 c ‖w0‖²)) w0⊥, for any loss of Ax (Lemma 2.4; Appendix D without its misprint).
+    """The invariant: w_t⊥ = exp((g0² − g_t²)/(2 c ‖w0‖²)) w0⊥, for any loss of Ax (Lemma 2.4;
+    Appendix D without its misprint).
 
     >>> from weightnorm.theory import perp_factor
     >>> round(float(perp_factor(1.0, 3.0, ratio=2.0)), 6)

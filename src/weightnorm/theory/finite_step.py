@@ -1,4 +1,6 @@
-"""Where WN and rPGD end at a finite step, before running: the flow's limit, corrected by the drift of its invariant."""
+"""Where WN and rPGD end at a finite step, before running: the flow's limit, corrected by the
+drift of its invariant.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,12 @@ from .limits import Limit
 from .setup import Setup, require_target, set_up
 from .statement import assume
 
-INTEGRATION = 1e-10  # relative accuracy of the integration along the flow: no prediction is better than that
-TAIL = 1e-14  # ‖Aᵀr‖² fallen by this factor: the drift is an integral of such squares, and what is left of it is nothing
+INTEGRATION = (
+    1e-10  # relative accuracy of the integration along the flow: no prediction is better than that
+)
+# ‖Aᵀr‖² fallen by this factor: the drift is an integral of such squares, and what is left of it is
+# nothing
+TAIL = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +35,9 @@ class FiniteStepLimit(Limit):
     drift : float
         The predicted change of I = log(‖w⊥‖/‖w‖) + g²/2c over the run, first order in the step.
     error : float
-        An estimate of |‖x‖ − prediction|, second order in the step: what the drift's total variation would change, times the
-        step, times the largest rate along the flow; and at least what the integration may err.
-        Infinite where the integration did not get to the end.
+        An estimate of |‖x‖ − prediction|, second order in the step: what the drift's total
+        variation would change, times the step, times the largest rate along the flow; and at least
+        what the integration may err. Infinite where the integration did not get to the end.
     """
 
     drift: float
@@ -41,11 +47,12 @@ class FiniteStepLimit(Limit):
 def finite_step_limit(
     problem: Any, scale: float, direction: Any, method: str, step: float, ratio: float = 1.0
 ) -> FiniteStepLimit:
-    """Predict where WN or rPGD with steps η = step and γ = ratio·step ends: `flow_limit` with F0·e^{2D}.
+    """Predict where WN or rPGD with steps η = step and γ = ratio·step ends: `flow_limit` with
+    F0·e^{2D}.
 
-    D is the second-order drift of the invariant per step, integrated along the flow:
-    rPGD dD/dt = (η/2)[(c + g²)s² − g²‖PAᵀr‖²]; WN dD/dt = (η/2)[(c − g²)s² − g²‖PAᵀr‖²] + gs(1/N − 1), with N = ‖w‖²
-    growing by dN/dt = ηg²‖PAᵀr‖²/N. The error is second order in η.
+    D is the second-order drift of the invariant per step, integrated along the flow: rPGD dD/dt =
+    (η/2)[(c + g²)s² − g²‖PAᵀr‖²]; WN dD/dt = (η/2)[(c − g²)s² − g²‖PAᵀr‖²] + gs(1/N − 1), with N =
+    ‖w‖² growing by dN/dt = ηg²‖PAᵀr‖²/N. The error is second order in η.
 
     Examples
     --------
@@ -54,7 +61,8 @@ def finite_step_limit(
     >>> w0 = wn.datasets.random_direction(50, seed=0)
     >>> predicted = wn.theory.finite_step_limit(problem, 2.8, w0, method="rpgd", step=0.02)
     >>> actual = wn.run(wn.RPGD(0.02, 0.02), problem, 2.8, w0, tolerance=1e-20)
-    >>> abs(actual.norm - predicted.norm) < 1e-3 < abs(actual.norm - wn.theory.flow_limit(problem, 2.8, w0).norm)
+    >>> flow = wn.theory.flow_limit(problem, 2.8, w0)
+    >>> abs(actual.norm - predicted.norm) < 1e-3 < abs(actual.norm - flow.norm)
     True
     """
     _validate.choice("method", method, ("rpgd", "wn"))
@@ -81,7 +89,9 @@ def finite_step_limit(
         perp_norm=perp,
         distance=perp,
         drift=drift,
-        error=max(abs(end(drift + variation)[1] - norm) * stable, INTEGRATION * norm) if done else np.inf,
+        error=max(abs(end(drift + variation)[1] - norm) * stable, INTEGRATION * norm)
+        if done
+        else np.inf,
         assumptions=(
             settled,
             assume("the drift has settled", done),
@@ -91,13 +101,19 @@ def finite_step_limit(
     )
 
 
-def _integrated_drift(setup: Setup, c: float, eta: float, method: str) -> tuple[float, float, float, bool]:
-    """D along the flow, its total variation, the largest rate max(g², c)·λmax on the way, and whether it has settled."""
+def _integrated_drift(
+    setup: Setup, c: float, eta: float, method: str
+) -> tuple[float, float, float, bool]:
+    """D along the flow, its total variation, the largest rate max(g², c)·λmax on the way, and
+    whether it has settled.
+    """
     lam, xi = setup.lam, setup.target
     sign = 1.0 if method == "rpgd" else -1.0
 
     def unit(state: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """The row-space part of w/‖w‖ and the square of the rest, with w⊥ from the flow's invariant."""
+        """The row-space part of w/‖w‖ and the square of the rest, with w⊥ from the flow's
+        invariant.
+        """
         perp2 = perp_square(setup, float(state[0]), c)
         whole = state[1:-3] @ state[1:-3] + perp2
         return state[1:-3] / np.sqrt(whole), float(perp2 / whole)
@@ -108,19 +124,26 @@ def _integrated_drift(setup: Setup, c: float, eta: float, method: str) -> tuple[
         pull = lam * (g * z - xi)
         s = z @ pull
         across = pull - s * z
-        # The part of Aᵀr across w has no component off the row space except that of −s·w⊥, whose square is s²‖w⊥‖².
+        # The part of Aᵀr across w has no component off the row space except that of −s·w⊥, whose
+        # square is s²‖w⊥‖².
         size = across @ across + s * s * perp2
         along, across_part = 0.5 * eta * (c + sign * g * g) * s * s, 0.5 * eta * g * g * size
         growth = g * s * (1.0 / square - 1.0) if method == "wn" else 0.0
         drift, variation = along - across_part + growth, abs(along) + across_part + abs(growth)
-        return np.concatenate([[-c * s], -g * across, [eta * g * g * size / square, drift, variation]])
+        return np.concatenate(
+            [[-c * s], -g * across, [eta * g * g * size / square, drift, variation]]
+        )
 
     start = np.concatenate([[setup.g0], setup.z0, [1.0, 0.0, 0.0]])
-    reference = max(float(np.sum((lam * xi) ** 2)), float(np.sum((lam * (setup.g0 * setup.z0 - xi)) ** 2)))
+    reference = max(
+        float(np.sum((lam * xi) ** 2)), float(np.sum((lam * (setup.g0 * setup.z0 - xi)) ** 2))
+    )
     widest = [abs(setup.g0)]
 
     def settled(state: NDArray[np.float64]) -> bool:
         return bool(np.sum((lam * (state[0] * unit(state)[0] - xi)) ** 2) <= TAIL * reference)
 
-    end, done = integrate_until(field, start, settled, lambda state: widest.append(abs(float(state[0]))))
+    end, done = integrate_until(
+        field, start, settled, lambda state: widest.append(abs(float(state[0])))
+    )
     return float(end[-2]), float(end[-1]), max(max(widest) ** 2, c) * float(lam.max()), done

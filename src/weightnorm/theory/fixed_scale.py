@@ -1,4 +1,6 @@
-"""The flow at a fixed scale, c = 0, and the restart from where it ends (Theorem 2.5, part II; section 3's equivalence)."""
+"""The flow at a fixed scale, c = 0, and the restart from where it ends (Theorem 2.5, part II;
+section 3's equivalence).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from .statement import Value, assume
 
 
 def _ridge_direction(setup: Setup) -> Vector:
-    """The unit w̃ = (ĉ⁻¹ I + |g0| AᵀA)⁻¹ Aᵀy with ĉ > 0, for 0 < |g0| < g*: ‖w̃‖ grows with ĉ from 0 to g*/|g0|."""
+    """The unit w̃ = (ĉ⁻¹ I + |g0| AᵀA)⁻¹ Aᵀy with ĉ > 0, for 0 < |g0| < g*: ‖w̃‖ grows with ĉ
+    from 0 to g*/|g0|.
+    """
     from scipy.optimize import brentq
 
     unit = setup.gstar  # in units of g*, so that nothing under- or overflows
@@ -40,9 +44,10 @@ def _ridge_direction(setup: Setup) -> Vector:
 def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
     """Where the flow with c = 0 ends: g0·w̃, in the row space, for 0 < |g0| ≤ g*.
 
-    w̃ is the unit vector (ĉ⁻¹ I + g0 AᵀA)⁻¹ Aᵀy with ĉ > 0, a ridge solution whose strength is set by ‖w̃‖ = 1; for
-    orthogonal A it is w*. A negative g0 ends at the opposite w̃ and the same weights. For orthogonal A and |g0| > g* the
-    end is x* + √(g0² − g*²)·w0⊥/‖w0⊥‖; for general A and |g0| > g* only the row-space part x* is determined this way.
+    w̃ is the unit vector (ĉ⁻¹ I + g0 AᵀA)⁻¹ Aᵀy with ĉ > 0, a ridge solution whose strength is set
+    by ‖w̃‖ = 1; for orthogonal A it is w*. A negative g0 ends at the opposite w̃ and the same
+    weights. For orthogonal A and |g0| > g* the end is x* + √(g0² − g*²)·w0⊥/‖w0⊥‖; for general A
+    and |g0| > g* only the row-space part x* is determined this way.
 
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
@@ -59,7 +64,10 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
     if size <= setup.gstar:
         inside, perp = size * _ridge_direction(setup), 0.0
     else:
-        inside, perp = setup.target, float(np.sqrt(size**2 - setup.gstar**2)) * float(np.sign(setup.g0))
+        inside, perp = (
+            setup.target,
+            float(np.sqrt(size**2 - setup.gstar**2)) * float(np.sign(setup.g0)),
+        )
     opposed = setup.q0 == 0.0 and float(setup.z0 @ (setup.g0 * inside)) <= -(size**2) * (1 - 1e-14)
     return Limit(
         weights=setup.lift(inside, perp),
@@ -81,7 +89,8 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
 
 @formula
 def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
-    """Where c = 0 until nothing moves, then c > 0, ends: at (g*, w*), from g0 < 0 at (−g*, −w*); x* either way.
+    """Where c = 0 until nothing moves, then c > 0, ends: at (g*, w*), from g0 < 0 at (−g*, −w*); x*
+    either way.
 
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
@@ -110,8 +119,9 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
 def sphere_ball(problem: Any, scale: float) -> Value:
     """Min ‖A g0 w − y‖² over the sphere ‖w‖ = 1 and over the ball ‖w‖ ≤ 1 (section 3).
 
-    For 0 < g0 ≤ g* the ball's minimiser is unique and lies on the sphere, so the two problems are the same. For g0 > g*
-    the ball's smallest minimiser x*/g0 is inside: the values agree (zero, for d > m) and the solutions do not.
+    For 0 < g0 ≤ g* the ball's minimiser is unique and lies on the sphere, so the two problems are
+    the same. For g0 > g* the ball's smallest minimiser x*/g0 is inside: the values agree (zero, for
+    d > m) and the solutions do not.
 
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(condition_number=2.0, seed=0)
@@ -129,4 +139,8 @@ def sphere_ball(problem: Any, scale: float) -> Value:
         "norm": float(np.linalg.norm(inside)),
         "value": float((setup.lam * error) @ error),
     }
-    return Value(value, assumptions=(assume("0 < g0 ≤ g*", setup.g0 <= setup.gstar),), paper="section 3, general A")
+    return Value(
+        value,
+        assumptions=(assume("0 < g0 ≤ g*", setup.g0 <= setup.gstar),),
+        paper="section 3, general A",
+    )

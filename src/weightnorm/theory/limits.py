@@ -63,7 +63,9 @@ def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
     if not (gstar > 0).all():
         raise ValueError(f"gstar must be greater than 0, got {gstar.min():g}: y = 0 is excluded")
     if not (c > 0).all():
-        raise ValueError(f"ratio must be greater than 0, got {c.min():g}; for c = 0 see fixed_scale_limit")
+        raise ValueError(
+            f"ratio must be greater than 0, got {c.min():g}; for c = 0 see fixed_scale_limit"
+        )
     if not ((q0 >= 0) & (q0 <= 1 + 1e-12)).all():
         raise ValueError("q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0")
     with np.errstate(divide="ignore"):
@@ -71,7 +73,8 @@ def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
 
 
 def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
-    """|g∞| of the WN flow: G = g∞² is the root of G (1 − F0 e^{−G/c}) = g*², F0 = q0² e^{g0²/c}. Vectorised.
+    """|g∞| of the WN flow: G = g∞² is the root of G (1 − F0 e^{−G/c}) = g*², F0 = q0² e^{g0²/c}.
+    Vectorised.
 
     Parameters
     ----------
@@ -107,7 +110,8 @@ def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
 
 
 def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
-    """‖x∞⊥‖ = |g∞| q0 exp((g0² − g∞²)/2c) from a known g∞; `limit_perp` needs none, and no luck at small c.
+    """‖x∞⊥‖ = |g∞| q0 exp((g0² − g∞²)/2c) from a known g∞; `limit_perp` needs none, and no luck at
+    small c.
 
     >>> from weightnorm.theory import limit_scale, perp_of_limit
     >>> g = limit_scale(2.0, 3.0, 0.6**0.5, 1.0)
@@ -118,7 +122,9 @@ def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
     if not ((q0 >= 0) & (c > 0)).all():
         raise ValueError("q0 must not be negative, and ratio must be greater than 0")
     g0, g_limit = np.abs(g0), np.abs(g_limit)
-    with np.errstate(all="ignore"):  # q0 = 0 is a start in the row space: nothing, whatever the exponent
+    with np.errstate(
+        all="ignore"
+    ):  # q0 = 0 is a start in the row space: nothing, whatever the exponent
         exponent = np.where(g0 == g_limit, 0.0, (g0 - g_limit) * ((g0 + g_limit) / (2.0 * c)))
         return np.where((q0 == 0) | (g_limit == 0), 0.0, g_limit * np.exp(np.log(q0) + exponent))
 
@@ -130,9 +136,10 @@ def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
 def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
     """Where the WN flow ends: x* + g∞ exp((g0² − g∞²)/2c) w0⊥, by a scalar root.
 
-    Theorem 2.5, part I, prints g* in place of g∞ (`flow_limit_as_printed`); that is its first term in a series that is
-    good for |g0| well under g* and absurd above it. The sign of g∞ has a closed form but for m ≥ 2 with F0 ≤ 1 and a
-    start no better than x = 0; there a private integration runs until the loss is under ½‖y‖², which settles it.
+    Theorem 2.5, part I, prints g* in place of g∞ (`flow_limit_as_printed`); that is its first term
+    in a series that is good for |g0| well under g* and absurd above it. The sign of g∞ has a closed
+    form but for m ≥ 2 with F0 ≤ 1 and a start no better than x = 0; there a private integration
+    runs until the loss is under ½‖y‖², which settles it.
 
     Examples
     --------
@@ -178,7 +185,9 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
         norm = float(np.hypot(setup.gstar, perp))
         weights, seen = setup.lift(setup.target, perp), setup.lift(setup.target, 0.0)
     return Limit(
-        weights=np.where(np.isnan(weights), seen, weights),  # an infinite part has none along a zero axis
+        weights=np.where(
+            np.isnan(weights), seen, weights
+        ),  # an infinite part has none along a zero axis
         scale=norm,
         norm=norm,
         perp_norm=perp,
@@ -231,7 +240,8 @@ class Comparison(Statement):
 
 @formula
 def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Comparison:
-    """When the WN flow ends closer to x* than gradient descent; the paper's g0² ≤ g*² decides neither way.
+    """When the WN flow ends closer to x* than gradient descent; the paper's g0² ≤ g*² decides
+    neither way.
 
     >>> from weightnorm.theory import wn_beats_gd
     >>> [wn_beats_gd(g0, 3.0, 0.6**0.5, ratio=10.0).closer for g0 in (1.0, 2.6, 2.8, 4.7, 4.8)]
@@ -249,27 +259,38 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
 
 
 def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
-    """‖x∞ − x*‖ over a grid of start scales (rows) and ratios (columns): the phase diagram of the WN flow.
+    """‖x∞ − x*‖ over a grid of start scales (rows) and ratios (columns): the phase diagram of the
+    WN flow.
 
     >>> import numpy as np
     >>> from weightnorm.theory import distance_map
     >>> distance_map(np.linspace(0, 4, 5), [0.1, 1.0], gstar=3.0, q0=0.7).shape
     (5, 2)
     """
-    rows, columns = np.atleast_1d(_validate.numbers("g0", g0)), np.atleast_1d(_validate.numbers("ratio", ratio))
+    rows, columns = (
+        np.atleast_1d(_validate.numbers("g0", g0)),
+        np.atleast_1d(_validate.numbers("ratio", ratio)),
+    )
     if rows.ndim != 1 or columns.ndim != 1:
-        raise ValueError(f"g0 and ratio must be vectors, got shapes {rows.shape} and {columns.shape}")
-    return limit_perp(rows[:, None], _validate.real("gstar", gstar), _validate.real("q0", q0), columns[None, :])
+        raise ValueError(
+            f"g0 and ratio must be vectors, got shapes {rows.shape} and {columns.shape}"
+        )
+    return limit_perp(
+        rows[:, None], _validate.real("gstar", gstar), _validate.real("q0", q0), columns[None, :]
+    )
 
 
 @formula
 def example_2d(g0: float, ratio: float = 1.0) -> Value:
-    """The paper's example A = [1, 0], y = 1, w0 = [0, 1]: the WN flow ends at [1, sign(g0)·√(G − 1)].
+    """The paper's example A = [1, 0], y = 1, w0 = [0, 1]: the WN flow ends at [1, sign(g0)·√(G −
+    1)].
 
-    The paper prints [1, exp((g0² − 1)/2)]. The loss on S is ½ (printed 1), and the gradient flow ends at [1, g0].
+    The paper prints [1, exp((g0² − 1)/2)]. The loss on S is ½ (printed 1), and the gradient flow
+    ends at [1, g0].
 
     >>> from weightnorm.theory import example_2d
-    >>> example_2d(2.0).value["wn"].round(3).tolist(), example_2d(2.0).value["printed"].round(2).tolist()
+    >>> value = example_2d(2.0).value
+    >>> value["wn"].round(3).tolist(), value["printed"].round(2).tolist()
     ([1.0, 1.807], [1.0, 4.48])
     """
     printed = float(np.exp((g0 - 1.0) * ((g0 + 1.0) / (2.0 * ratio))))
@@ -279,4 +300,6 @@ def example_2d(g0: float, ratio: float = 1.0) -> Value:
         "printed": np.array([1.0, printed]),
         "loss_on_s": 0.5,
     }
-    return Value(value, assumptions=(assume("g0 ≠ 0", g0 != 0),), paper="a concrete example, section 2")
+    return Value(
+        value, assumptions=(assume("g0 ≠ 0", g0 != 0),), paper="a concrete example, section 2"
+    )

@@ -15,7 +15,8 @@ from .statement import Bounds, Value, assume
 
 @formula
 def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
-    """−max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖², for a unit w and any sign of g (Lemma 2.3).
+    """−max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖², for a unit w and any sign of g (Lemma
+    2.3).
 
     >>> import weightnorm as wn
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
@@ -32,7 +33,8 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
 
 @formula
 def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) -> Any:
-    """‖r_t‖²/‖r_0‖² ≤ exp(−2kt), k = λmin·min(C², c), while |g| ≥ C (Lemma 2.3 prints the rate without λmin and 2).
+    """‖r_t‖²/‖r_0‖² ≤ exp(−2kt), k = λmin·min(C², c), while |g| ≥ C (Lemma 2.3 prints the rate
+    without λmin and 2).
 
     >>> from weightnorm.theory import loss_envelope
     >>> float(loss_envelope(0.0, 1.0, 1.0, 0.5))
@@ -43,12 +45,15 @@ def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) 
 
 
 @formula
-def convergence_time(problem: Any, scale: float, direction: Any, ratio: float, accuracy: float) -> Value:
-    """A time after which the loss of the WN flow is at most `accuracy` (Theorem 2.6, halved and extended).
+def convergence_time(
+    problem: Any, scale: float, direction: Any, ratio: float, accuracy: float
+) -> Value:
+    """A time after which the loss of the WN flow is at most `accuracy` (Theorem 2.6, halved and
+    extended).
 
-    log(f0/ε)/(2 λmin min(C², c)) with C² = max(c log F0, (‖y‖ − ‖r0‖)₊²/λmax): the first bound on g² comes from the
-    invariant (F0 = ‖w0⊥‖² e^{g0²/c}), the second from a loss that never grows. The value has `time`, and `printed` with the
-    paper's T0 (twice as long, and only for F0 > 1).
+    log(f0/ε)/(2 λmin min(C², c)) with C² = max(c log F0, (‖y‖ − ‖r0‖)₊²/λmax): the first bound on
+    g² comes from the invariant (F0 = ‖w0⊥‖² e^{g0²/c}), the second from a loss that never grows.
+    The value has `time`, and `printed` with the paper's T0 (twice as long, and only for F0 > 1).
 
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(seed=0)
@@ -65,11 +70,18 @@ def convergence_time(problem: Any, scale: float, direction: Any, ratio: float, a
         log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
     reach = np.sqrt(2 * setup.zero_loss) - np.sqrt(2 * setup.start_loss)
     square = max(c * log_f0, max(reach, 0.0) ** 2 / float(setup.lam.max()), 0.0)
-    smallest, needed = float(setup.lam.min()), max(0.0, float(np.log(max(setup.start_loss, 1e-300) / target)))
+    smallest, needed = (
+        float(setup.lam.min()),
+        max(0.0, float(np.log(max(setup.start_loss, 1e-300) / target))),
+    )
 
     def time(bound: float) -> float:
         return needed / (smallest * min(bound, c)) if bound > 0 else np.inf
 
-    value = {"time": time(square) / 2, "printed": time(c * log_f0), "scale_bound": float(np.sqrt(square))}
+    value = {
+        "time": time(square) / 2,
+        "printed": time(c * log_f0),
+        "scale_bound": float(np.sqrt(square)),
+    }
     known = assume("F0 > 1, or the start is better than x = 0", square > 0)
     return Value(value, assumptions=(assume("λmin > 0", smallest > 0), known), paper="Theorem 2.6")

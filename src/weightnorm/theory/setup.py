@@ -63,7 +63,9 @@ class Setup:
         return float(self.z0 @ (self.lam * self.target))
 
     def lift(self, row_space: Vector, perp: float) -> Vector:
-        """The weights with these row-space coordinates and this multiple of the unit vector along w0⊥."""
+        """The weights with these row-space coordinates and this multiple of the unit vector
+        along w0⊥.
+        """
         return self.frame.lift(np.append(row_space, perp))
 
 
@@ -81,4 +83,6 @@ def set_up(problem: Any, scale: Any, direction: Any) -> Setup:
 def require_target(setup: Setup) -> None:
     """Refuse y = 0, which the theory excludes."""
     if setup.gstar == 0.0:
-        raise ValueError("y is zero, or wholly out of A's reach: then x* = 0 and the theory does not apply")
+        raise ValueError(
+            "y is zero, or wholly out of A's reach: then x* = 0 and the theory does not apply"
+        )

@@ -1,4 +1,6 @@
-"""What a theory function returns: a value, the assumptions it checked, and where the paper states it."""
+"""What a theory function returns: a value, the assumptions it checked, and where the paper
+states it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two-phase step sizes with a guaranteed number of steps, and the scales a general A allows (Theorem 3.2, Prop. 3.3)."""
+"""Two-phase step sizes with a guaranteed number of steps, and the scales a general A allows
+(Theorem 3.2, Prop. 3.3).
+"""
 
 from __future__ import annotations
 
@@ -69,12 +71,18 @@ def _whole(number: float) -> int:
 
 @formula
 def two_phase_a(
-    gstar: float, g0: float, parallel: float, accuracy: float, rho: float = 0.5, second_step: float = 0.5
+    gstar: float,
+    g0: float,
+    parallel: float,
+    accuracy: float,
+    rho: float = 0.5,
+    second_step: float = 0.5,
 ) -> TwoPhase:
-    """Theorem 3.2 (a): the scale moves slowly in the first phase, and g² ≤ g*² − ρδ0 there, δ0 = g*² − g0².
+    """Theorem 3.2 (a): the scale moves slowly in the first phase, and g² ≤ g*² − ρδ0 there, δ0 =
+    g*² − g0².
 
-    After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε g*². `parallel` is ‖Aw0‖. The paper's T2 is wrong (481 of 900 random cases
-    fail); here T2 = ⌈(1/γ) log((1/√(1 − δ²) − g0/g*)/√ε)⌉.
+    After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε g*². `parallel` is ‖Aw0‖. The paper's T2 is wrong (481
+    of 900 random cases fail); here T2 = ⌈(1/γ) log((1/√(1 − δ²) − g0/g*)/√ε)⌉.
 
     >>> from weightnorm.theory import two_phase_a
     >>> plan = two_phase_a(gstar=3.0, g0=1.0, parallel=0.6, accuracy=0.01)
@@ -86,40 +94,60 @@ def two_phase_a(
     _require("rho", rho, 0.0, 1.0)
     _require("second_step", second_step, 0.0, 1.0)
     if not 0 <= parallel <= 1 + 1e-12:
-        raise ValueError(f"parallel must be between 0 and 1, as ‖Aw0‖ of a unit w0, got {parallel:g}")
+        raise ValueError(
+            f"parallel must be between 0 and 1, as ‖Aw0‖ of a unit w0, got {parallel:g}"
+        )
     perp = 0.99 * accuracy / (2.0 * gstar + accuracy)
     room = gstar**2 - g0**2
     # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
-    first = max(1, _whole((1.0 + gstar**2 / (rho * room)) * np.log(max(1.0 - parallel**2, 1e-300) / perp**2)))
+    first = max(
+        1,
+        _whole((1.0 + gstar**2 / (rho * room)) * np.log(max(1.0 - parallel**2, 1e-300) / perp**2)),
+    )
     growth = np.log((1.0 - rho) * gstar**2 / g0**2 + rho)
     slow = g0**2 * growth / (first * (gstar**2 - (g0 * parallel) ** 2))
-    second = _whole(np.log((1.0 / np.sqrt(1.0 - perp**2) - g0 / gstar) / np.sqrt(accuracy)) / second_step)
+    second = _whole(
+        np.log((1.0 / np.sqrt(1.0 - perp**2) - g0 / gstar) / np.sqrt(accuracy)) / second_step
+    )
     conditions = (
         between,
         assume("0 < ρ < 1", 0 < rho < 1),
         assume("0 < γ ≤ ½ in the second phase", 0 < second_step <= 0.5),
     )
-    return TwoPhase(first, second, float(min(0.5, slow)), second_step, perp, assumptions=conditions, paper="Theorem 3.2 (a)")
+    return TwoPhase(
+        first,
+        second,
+        float(min(0.5, slow)),
+        second_step,
+        perp,
+        assumptions=conditions,
+        paper="Theorem 3.2 (a)",
+    )
 
 
 @formula
-def two_phase_a_printed_second(gstar: float, g0: float, accuracy: float, rho: float, second_step: float) -> int:
-    """The T2 the paper prints for (a), (1/γ) log(ρδ0/(g*²(1 − ε)√ε)), rounded up: too short in general.
+def two_phase_a_printed_second(
+    gstar: float, g0: float, accuracy: float, rho: float, second_step: float
+) -> int:
+    """The T2 the paper prints for (a), (1/γ) log(ρδ0/(g*²(1 − ε)√ε)), rounded up: too short in
+    general.
 
     >>> from weightnorm.theory import two_phase_a_printed_second
     >>> two_phase_a_printed_second(3.0, 1.0, 0.01, rho=0.01, second_step=0.25)
     0
     """
     room = gstar**2 - g0**2
-    return _whole(np.log(rho * room / (gstar**2 * (1.0 - accuracy) * np.sqrt(accuracy))) / second_step)
+    return _whole(
+        np.log(rho * room / (gstar**2 * (1.0 - accuracy) * np.sqrt(accuracy))) / second_step
+    )
 
 
 @formula
 def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1.0) -> TwoPhase:
     """Theorem 3.2 (b): the scale is frozen in the first phase.
 
-    After T1 + T2 steps ‖w⊥‖ ≤ ε, (1 − 2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤ 1 (the paper asks for
-    more, and promises g ≤ g*, which fails).
+    After T1 + T2 steps ‖w⊥‖ ≤ ε, (1 − 2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤
+    1 (the paper asks for more, and promises g ≤ g*, which fails).
 
     >>> from weightnorm.theory import two_phase_b
     >>> plan = two_phase_b(gstar=3.0, g0=1.0, accuracy=0.01)
@@ -132,52 +160,73 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
     shrink = 1.0 - accuracy**2
     first = max(1, _whole(-2.0 * np.log(accuracy) / np.log(gstar**2 / g0**2)))
     left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
-    second = _whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left)) if left > 0 else 1
+    second = (
+        _whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left))
+        if left > 0
+        else 1
+    )
     conditions = (
         between,
         assume("0 < ε < ½", 0 < accuracy < 0.5),
         assume("0 < γ ≤ 1", 0 < second_step <= 1),
     )
-    return TwoPhase(first, second, 0.0, second_step, accuracy, assumptions=conditions, paper="Theorem 3.2 (b)")
+    return TwoPhase(
+        first, second, 0.0, second_step, accuracy, assumptions=conditions, paper="Theorem 3.2 (b)"
+    )
 
 
 @formula
 def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> Value:
-    """Lemma fixg: in the second phase (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g*/√(1 − ε²), γ' = γ(1 − ε²) (printed: ≤ g*).
+    """Lemma fixg: in the second phase (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g*/√(1 − ε²), γ' = γ(1 − ε²)
+    (printed: ≤ g*).
 
     >>> from weightnorm.theory import two_phase_b_bounds
     >>> two_phase_b_bounds(2.0, 3.0, 0.1, 0.5).value["lower"]
     2.495
     """
     rate = step * (1.0 - accuracy**2)
-    value = {"lower": (1.0 - rate) * g + rate * gstar, "upper": gstar / np.sqrt(1.0 - accuracy**2), "printed": gstar}
-    return Value(value, assumptions=(assume("‖w⊥‖ ≤ ε and 0 < γ ≤ 1", 0 < step <= 1),), paper="Lemma fixg (ii)")
+    value = {
+        "lower": (1.0 - rate) * g + rate * gstar,
+        "upper": gstar / np.sqrt(1.0 - accuracy**2),
+        "printed": gstar,
+    }
+    return Value(
+        value,
+        assumptions=(assume("‖w⊥‖ ≤ ε and 0 < γ ≤ 1", 0 < step <= 1),),
+        paper="Lemma fixg (ii)",
+    )
 
 
 @formula
 def two_phase_a_order(gstar: float, g0: float, accuracy: float, rho: float) -> Value:
     """(a): T1 ≤ 1 + 4·(g*²/(ρδ0))·log((2g* + ε)/(0.99 ε)), so T1 = O(g*²/(ρδ0)·log(1/ε)) holds.
 
-    The trade-off does not: with ρ ≈ ε the first phase has about 1/ε steps, but its admissible scale step is then so small
-    that g stays below g* by a fixed share, `leftover` > 0 for g0 up to about 0.6 g*: a step adds at most
-    γ·max(g* − g0, g*/2), and γ⁽¹⁾T1 ≤ κ = g0² log(g*²/g0²)/δ0. So T2 grows like log(1/ε) and is not O(1).
+    The trade-off does not: with ρ ≈ ε the first phase has about 1/ε steps, but its admissible scale
+    step is then so small that g stays below g* by a fixed share, `leftover` > 0 for g0 up to about
+    0.6 g*: a step adds at most γ·max(g* − g0, g*/2), and γ⁽¹⁾T1 ≤ κ = g0² log(g*²/g0²)/δ0. So T2
+    grows like log(1/ε) and is not O(1).
 
     >>> from weightnorm.theory import two_phase_a_order
     >>> two_phase_a_order(3.0, 1.0, 0.01, 0.5).value["first"] // 1
     58.0
     """
     room = gstar**2 - g0**2
-    first = 1.0 + 4.0 * gstar**2 / (rho * room) * np.log((2.0 * gstar + accuracy) / (0.99 * accuracy))
+    first = 1.0 + 4.0 * gstar**2 / (rho * room) * np.log(
+        (2.0 * gstar + accuracy) / (0.99 * accuracy)
+    )
     kappa = g0**2 * np.log(gstar**2 / g0**2) / room
     leftover = 1.0 - g0 / gstar - kappa * max(1.0 - g0 / gstar, 0.5)
     return Value(
-        {"first": float(first), "leftover": float(leftover)}, assumptions=(_between(g0, gstar),), paper="Theorem 3.2 (a), O(·)"
+        {"first": float(first), "leftover": float(leftover)},
+        assumptions=(_between(g0, gstar),),
+        paper="Theorem 3.2 (a), O(·)",
     )
 
 
 @formula
 def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
-    """(b): T1 ≤ 1 + 4·max(1, g0²/δ0)·log(1/ε); the paper's O((g0²/δ0) log(1/ε)) fails for g0 ≪ g*, where T1 ≥ 1.
+    """(b): T1 ≤ 1 + 4·max(1, g0²/δ0)·log(1/ε); the paper's O((g0²/δ0) log(1/ε)) fails for g0 ≪ g*,
+    where T1 ≥ 1.
 
     >>> from weightnorm.theory import two_phase_b_order
     >>> value = two_phase_b_order(3.0, 0.003, 0.01).value
@@ -186,15 +235,20 @@ def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
     """
     share = g0**2 / (gstar**2 - g0**2)
     logarithm = np.log(1.0 / accuracy)
-    value = {"first": float(1.0 + 4.0 * max(1.0, share) * logarithm), "printed": float(4.0 * share * logarithm)}
+    value = {
+        "first": float(1.0 + 4.0 * max(1.0, share) * logarithm),
+        "printed": float(4.0 * share * logarithm),
+    }
     return Value(value, assumptions=(_between(g0, gstar),), paper="Theorem 3.2 (b), O(·)")
 
 
 @formula
 def two_phase_b_gain(gstar: float, g0: float) -> Value:
-    """How much shorter (b)'s first phase is than (a)'s with ρ → 1, for the same ‖w⊥‖ and before rounding up.
+    """How much shorter (b)'s first phase is than (a)'s with ρ → 1, for the same ‖w⊥‖ and before
+    rounding up.
 
-    The paper says (g*/g0)²; the exact factor is (1 + g*²/δ0)·log(g*²/g0²), which grows only like a logarithm as g0 → 0.
+    The paper says (g*/g0)²; the exact factor is (1 + g*²/δ0)·log(g*²/g0²), which grows only like a
+    logarithm as g0 → 0.
 
     >>> from weightnorm.theory import two_phase_b_gain
     >>> {name: round(float(v), 2) for name, v in two_phase_b_gain(3.0, 0.03).value.items()}
@@ -208,16 +262,22 @@ def two_phase_b_gain(gstar: float, g0: float) -> Value:
 
 @formula
 def general_matrix(gstar: float, smallest: float, largest: float, delta: float = 1.0) -> Value:
-    """Proposition 3.3 for any λmax: |g0| ≤ g*λmin/((2 + δ)λmax) and η = 1/(g0²λmax) give ‖v_t‖ ≥ 1 + δ.
+    """Proposition 3.3 for any λmax: |g0| ≤ g*λmin/((2 + δ)λmax) and η = 1/(g0²λmax) give ‖v_t‖ ≥ 1
+    + δ.
 
-    So ‖w⊥‖ ≤ ε after ⌈log(q0/ε)/log(1 + δ)⌉ steps at a fixed scale (`general_matrix_steps`). The value is the largest |g0|.
+    So ‖w⊥‖ ≤ ε after ⌈log(q0/ε)/log(1 + δ)⌉ steps at a fixed scale (`general_matrix_steps`). The
+    value is the largest |g0|.
 
     >>> from weightnorm.theory import general_matrix
     >>> general_matrix(3.0, 0.5, 1.0, delta=1.0).value
     0.5
     """
     value = gstar * smallest / ((2.0 + delta) * largest)
-    return Value(value, assumptions=(assume("λmin > 0", smallest > 0), assume("δ > 0", delta > 0)), paper="Proposition 3.3")
+    return Value(
+        value,
+        assumptions=(assume("λmin > 0", smallest > 0), assume("δ > 0", delta > 0)),
+        paper="Proposition 3.3",
+    )
 
 
 @formula
@@ -233,7 +293,8 @@ def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
 
 @formula
 def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
-    """Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ), σ = λmin/λmax with eigenvalues of AAᵀ (printed: singular values of A, which fails).
+    """Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ), σ = λmin/λmax with eigenvalues of AAᵀ (printed: singular
+    values of A, which fails).
 
     >>> from weightnorm.theory import general_matrix_any
     >>> general_matrix_any(3.0, [1.0, 0.5]).value
@@ -242,15 +303,24 @@ def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Va
     lam = _eigenvalues(eigenvalues)
     sigma = float(lam.min() / lam.max())
     root = float(np.sqrt(sigma))
-    value = {"exact": gstar * sigma / (2.0 + delta - sigma), "printed": gstar * root / (2.0 + delta - root)}
-    return Value(value, assumptions=(assume("λmin > 0", sigma > 0), assume("δ > 0", delta > 0)), paper="Lemma anyw")
+    value = {
+        "exact": gstar * sigma / (2.0 + delta - sigma),
+        "printed": gstar * root / (2.0 + delta - root),
+    }
+    return Value(
+        value,
+        assumptions=(assume("λmin > 0", sigma > 0), assume("δ > 0", delta > 0)),
+        paper="Lemma anyw",
+    )
 
 
 @formula
 def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
-    """Lemma randomw: for w* uniform on the row-space sphere, with probability 1 − O(1/m), |g0| may be larger.
+    """Lemma randomw: for w* uniform on the row-space sphere, with probability 1 − O(1/m), |g0| may
+    be larger.
 
-    |g0| ≤ (g*/(2 + δ − σ_m))·√((Σλ² − 2√(m log m))/m) with λmax = 1; the main text has 2 + δ for 2 + δ − σ_m, which is
+    |g0| ≤ (g*/(2 + δ − σ_m))·√((Σλ² − 2√(m log m))/m) with λmax = 1; the main text has 2 + δ for
+    2 + δ − σ_m, which is
     smaller, so it holds as well (`main`). The root is real only for m = 1 or m ≥ 9.
 
     >>> import numpy as np

@@ -31,12 +31,16 @@ def flow_steps(evidence: Evidence, rng: Rng, instances: int) -> None:
         g, c, time = 0.6 * it.gstar, 2.0, 0.5
         steps = theory.flow_step_sizes(1e-3, c).value
         ratio = steps["scale_step"] / steps["direction_step"]
-        coarse, fine = (run_for_time(it.problem, rpgd_step, g, it.w0, eta, ratio, time) for eta in (2e-3, 1e-3))
+        coarse, fine = (
+            run_for_time(it.problem, rpgd_step, g, it.w0, eta, ratio, time) for eta in (2e-3, 1e-3)
+        )
         target = _flow_weights(it.problem, g, it.w0, c, time)
         told = it.told | {"g0": g, "c": c, "time": time}
         evidence.equal("2x(η/2) − x(η) is the flow", 2 * fine - coarse, target, rtol=2e-5, **told)
         swapped = run_for_time(it.problem, rpgd_step, g, it.w0, c * 1e-3, 1.0 / c, time * c)
-        evidence.as_printed(np.linalg.norm(swapped - target) < 1e-2 * np.linalg.norm(target), **told)
+        evidence.as_printed(
+            np.linalg.norm(swapped - target) < 1e-2 * np.linalg.norm(target), **told
+        )
 
 
 @check("flow-gradients")
@@ -51,7 +55,9 @@ def flow_gradients(evidence: Evidence, rng: Rng, instances: int) -> None:
         h = 1e-5
         value = theory.gradients(it.problem, it.g0, it.w0).value
         axes = np.eye(it.w0.size)
-        by_w = np.array([(f(it.g0, it.w0 + h * axis) - f(it.g0, it.w0 - h * axis)) / (2 * h) for axis in axes])
+        by_w = np.array(
+            [(f(it.g0, it.w0 + h * axis) - f(it.g0, it.w0 - h * axis)) / (2 * h) for axis in axes]
+        )
         by_g = (f(it.g0 + h, it.w0) - f(it.g0 - h, it.w0)) / (2 * h)
         size = float(np.linalg.norm(by_w) + abs(by_g))
         evidence.equal("∇_w", value["w"], by_w, rtol=1e-6, atol=1e-9 * size, **it.told)
@@ -69,16 +75,30 @@ def flow_limit_of_algorithms(evidence: Evidence, rng: Rng, instances: int) -> No
         size = float(np.linalg.norm(field["w"]) + abs(field["g"]) + 1e-3)
         for step in (rpgd_step, wn_step):
             eta = 1e-6 / (1.0 + it.g0**2 + it.c)
-            forth, back = (step(it.problem, it.g0, it.w0, sign * eta, sign * it.c * eta) for sign in (1.0, -1.0))
-            moved = (forth.w_next / np.linalg.norm(forth.w_next) - back.w_next / np.linalg.norm(back.w_next)) / (2 * eta)
+            forth, back = (
+                step(it.problem, it.g0, it.w0, sign * eta, sign * it.c * eta)
+                for sign in (1.0, -1.0)
+            )
+            moved = (
+                forth.w_next / np.linalg.norm(forth.w_next)
+                - back.w_next / np.linalg.norm(back.w_next)
+            ) / (2 * eta)
             evidence.equal("ẇ", field["w"], moved, rtol=1e-6, atol=1e-6 * size, **it.told)
-            evidence.equal("ġ", field["g"], (forth.g_next - back.g_next) / (2 * eta), rtol=1e-6, atol=1e-6 * size, **it.told)
+            evidence.equal(
+                "ġ",
+                field["g"],
+                (forth.g_next - back.g_next) / (2 * eta),
+                rtol=1e-6,
+                atol=1e-6 * size,
+                **it.told,
+            )
         if index < max(2, instances // 12):
             g, c, time = 0.7 * it.gstar, 1.0, 0.5
             target = _flow_weights(it.problem, g, it.w0, c, time)
             for step in (rpgd_step, wn_step):
                 errors = [
-                    np.linalg.norm(run_for_time(it.problem, step, g, it.w0, eta, c, time) - target) for eta in (4e-3, 2e-3)
+                    np.linalg.norm(run_for_time(it.problem, step, g, it.w0, eta, c, time) - target)
+                    for eta in (4e-3, 2e-3)
                 ]
                 order = np.log2(errors[0] / errors[1])
                 evidence.true("the error is O(η)", 0.85 < order < 1.15, order=order, **it.told)
@@ -99,8 +119,13 @@ def stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
         spurious = theory.stationary_point(problem, 0.0, w).value
         field = rpgd_step(problem, 0.0, w, 1e-3, 1.0)
         evidence.true("S is recognised", spurious["kind"] == "spurious", **it.told)
-        evidence.equal("the loss on S", spurious["loss"], float(problem.value(0.0 * w)), rtol=1e-12, **it.told)
-        still = abs(field.g_next) <= 1e-12 * np.linalg.norm(pull_y) and np.linalg.norm(field.w_next - w) <= 1e-12
+        evidence.equal(
+            "the loss on S", spurious["loss"], float(problem.value(0.0 * w)), rtol=1e-12, **it.told
+        )
+        still = (
+            abs(field.g_next) <= 1e-12 * np.linalg.norm(pull_y)
+            and np.linalg.norm(field.w_next - w) <= 1e-12
+        )
         evidence.true("nothing moves on S", still, **it.told)
         evidence.as_printed(still, **it.told)
         here = theory.stationary_point(problem, it.g0, it.w0).value
@@ -121,7 +146,10 @@ def loss_rate(evidence: Evidence, rng: Rng, instances: int) -> None:
         c = it.g0**2 if index % 4 == 0 else it.c
         bounds = theory.loss_rate_bounds(it.problem, it.g0, it.w0, c)
         h = 1e-6 / (1.0 + it.g0**2 + c)
-        ahead, behind = (float(it.problem.value(_flow_euler(it.problem, it.g0, it.w0, c, sign * h))) for sign in (1.0, -1.0))
+        ahead, behind = (
+            float(it.problem.value(_flow_euler(it.problem, it.g0, it.w0, c, sign * h)))
+            for sign in (1.0, -1.0)
+        )
         rate = (ahead - behind) / (2 * h)
         noise = 1e-6 * abs(bounds.lower) + 1e-9
         evidence.at_most("d loss/dt ≤ upper", -bounds.upper, -rate + noise, **it.told)
@@ -130,7 +158,9 @@ def loss_rate(evidence: Evidence, rng: Rng, instances: int) -> None:
 
 
 def _flow_euler(problem: Any, g: float, w: Any, c: float, h: float) -> Any:
-    """A step of the flow's field written out here, so that the derivative does not come from the theory."""
+    """A step of the flow's field written out here, so that the derivative does not come from the
+    theory.
+    """
     pull = problem.gradient(g * w)
     s = w @ pull
     moved = w - h * g * (pull - s * w)
@@ -139,25 +169,41 @@ def _flow_euler(problem: Any, g: float, w: Any, c: float, h: float) -> Any:
 
 @check("loss-geometric")
 def loss_geometric(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖r_t‖² stays under its envelope; exactly on it for m = 1 and a start in the row space with g² ≥ c."""
+    """‖r_t‖² stays under its envelope; exactly on it for m = 1 and a start in the row space with
+    g² ≥ c.
+    """
     for index in range(max(6, instances // 3)):
         tight = index % 3 == 0
         options: dict[str, Any] = {"m": 1} if tight else {"condition": 3.0}
         it = make_instance(rng, ("row space",) if tight else TAME, **options)
         w0 = it.solution / it.gstar if tight else it.w0
         g0, c = (3.0 * it.gstar, it.gstar**2) if tight else (abs(it.g0), it.c)
-        trajectory, told = flow(it.problem, g0, w0, c, tolerance=1e-12), it.told | {"g0": g0, "c": c}
-        bound, smallest = float(np.abs(trajectory.scale).min()), float(np.linalg.eigvalsh(it.problem.A @ it.problem.A.T).min())
+        trajectory, told = (
+            flow(it.problem, g0, w0, c, tolerance=1e-12),
+            it.told | {"g0": g0, "c": c},
+        )
+        bound, smallest = (
+            float(np.abs(trajectory.scale).min()),
+            float(np.linalg.eigvalsh(it.problem.A @ it.problem.A.T).min()),
+        )
         ratio = trajectory.loss / trajectory.loss[0]
         envelope = theory.loss_envelope(trajectory.time, bound, c, smallest)
         worst = float(np.max(ratio / envelope))
         if tight:
             # The envelope is attained, so a rate that is 0.1 % too fast is refuted at the end.
             rate = -np.log(ratio[-1]) / (2 * trajectory.time[-1])
-            evidence.equal("the rate where it is attained", smallest * min(bound**2, c), rate, rtol=1e-6, **told)
+            evidence.equal(
+                "the rate where it is attained",
+                smallest * min(bound**2, c),
+                rate,
+                rtol=1e-6,
+                **told,
+            )
         evidence.at_most("‖r‖² over its envelope", worst, 1.0, slack=1e-6, **told)
         printed = np.exp(-min(bound**2, c) * trajectory.time)
-        evidence.as_printed((ratio <= printed * (1 + 1e-6)).all(), smallest_eigenvalue=smallest, **told)
+        evidence.as_printed(
+            (ratio <= printed * (1 + 1e-6)).all(), smallest_eigenvalue=smallest, **told
+        )
     weak = make_problem(rng, m=2, condition=10.0)  # λmin = 0.01: far slower than min(C², c)
     trajectory = flow(weak, 3.0, make_start(rng, weak), 1.0, tolerance=1e-8)
     printed = np.exp(-min(float(np.abs(trajectory.scale).min()) ** 2, 1.0) * trajectory.time)
@@ -167,7 +213,9 @@ def loss_geometric(evidence: Evidence, rng: Rng, instances: int) -> None:
 
 @check("invariant")
 def invariant(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """w_t⊥ against a flow integrated in d dimensions, and log β as a state of its own in the reduced flow."""
+    """w_t⊥ against a flow integrated in d dimensions, and log β as a state of its own in the
+    reduced flow.
+    """
     for _ in range(max(6, instances // 2)):
         it = make_instance(rng, ("general", "orthogonal", "nearly in the row space"), condition=2.0)
         c = max(it.c, 0.2)
@@ -203,7 +251,9 @@ def flow_dichotomy(evidence: Evidence, rng: Rng, instances: int) -> None:
         it = make_instance(rng)
         loss = theory.flow_outcome(it.problem, it.g0, it.w0, it.c).value
         trajectory = flow(it.problem, it.g0, it.w0, it.c, tolerance=1e-12)
-        evidence.true("ends at zero loss", loss == 0.0 and trajectory.status == "converged", **it.told)
+        evidence.true(
+            "ends at zero loss", loss == 0.0 and trajectory.status == "converged", **it.told
+        )
         evidence.as_printed(trajectory.status == "converged", **it.told)
         fixed = make_instance(rng, ("general",), orthogonal=True)
         g0 = 0.4 * fixed.gstar
@@ -216,13 +266,21 @@ def flow_dichotomy(evidence: Evidence, rng: Rng, instances: int) -> None:
 
 @check("convergence-time")
 def convergence_time(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The loss in d dimensions at the time promised; the extension is exact for m = 1 in the row space."""
+    """The loss in d dimensions at the time promised; the extension is exact for m = 1 in the row
+    space.
+    """
     for index in range(max(6, instances // 2)):
         tight = index % 3 == 0
-        options: dict[str, Any] = {"m": 1} if tight else {"condition": float(rng.choice([1.0, 2.0, 4.0]))}
+        options: dict[str, Any] = (
+            {"m": 1} if tight else {"condition": float(rng.choice([1.0, 2.0, 4.0]))}
+        )
         it = make_instance(rng, TAME, **options)
         w0 = it.solution / it.gstar if tight else it.w0
-        g0, c = (1.5 * it.gstar, 0.1 * it.gstar**2) if tight else (max(abs(it.g0), it.gstar), min(it.c, it.gstar**2))
+        g0, c = (
+            (1.5 * it.gstar, 0.1 * it.gstar**2)
+            if tight
+            else (max(abs(it.g0), it.gstar), min(it.c, it.gstar**2))
+        )
         accuracy = 1e-3 * float(it.problem.value(g0 * w0)) + 1e-9
         bound = theory.convergence_time(it.problem, g0, w0, c, accuracy)
         if not bound.applies:
@@ -230,8 +288,13 @@ def convergence_time(evidence: Evidence, rng: Rng, instances: int) -> None:
         told = it.told | {"g0": g0, "c": c, "time": bound.value["time"]}
         loss = float(it.problem.value(_flow_weights(it.problem, g0, w0, c, bound.value["time"])))
         evidence.at_most("the loss after the time promised", loss, accuracy, slack=1e-6, **told)
-        if np.isfinite(bound.value["printed"]):  # the paper's time is twice as long, and the loss never grows
-            evidence.as_printed(loss <= accuracy * (1 + 1e-6) and bound.value["printed"] >= bound.value["time"], **told)
+        if np.isfinite(
+            bound.value["printed"]
+        ):  # the paper's time is twice as long, and the loss never grows
+            evidence.as_printed(
+                loss <= accuracy * (1 + 1e-6) and bound.value["printed"] >= bound.value["time"],
+                **told,
+            )
 
 
 @check("gd-limit")
@@ -254,7 +317,9 @@ def general_loss_invariant(evidence: Evidence, rng: Rng, instances: int) -> None
     for index in range(max(8, instances // 3)):
         base = make_problem(rng, condition=2.0)
         loss = NAMES[index % len(NAMES)]
-        targets = rng.choice([0.0, 1.0], base.shape[0]) if loss in ("logistic", "poisson") else base.y
+        targets = (
+            rng.choice([0.0, 1.0], base.shape[0]) if loss in ("logistic", "poisson") else base.y
+        )
         problem = GeneralizedLinear(base.A, targets, loss)
         norm, c, g0 = (
             float(rng.choice([0.5, 1.0, 2.0])),
@@ -267,6 +332,8 @@ def general_loss_invariant(evidence: Evidence, rng: Rng, instances: int) -> None
         told: dict[str, Any] = {"loss": loss, "g0": g0, "g": g, "c": c, "norm": norm}
         factor = theory.perp_factor(g0, g, c, norm)
         evidence.equal("w_t⊥", factor * before, after, rtol=1e-8, atol=1e-13, **told)
-        evidence.as_printed(np.allclose(theory.perp_factor(g0, g, 1.0, norm) * before, after, rtol=1e-6), **told)
+        evidence.as_printed(
+            np.allclose(theory.perp_factor(g0, g, 1.0, norm) * before, after, rtol=1e-6), **told
+        )
         trajectory = flow(problem, g0, w0, c, max_time=1.0)
         evidence.at_most("drift of log ‖w⊥‖ + g²/2c", trajectory.drift, 1e-9, **told)

@@ -18,16 +18,31 @@ from ..simulate import Step, rpgd_path, rpgd_step, wn_step
 Rng = np.random.Generator
 
 
-def _path(rng: Rng, gammas: int = 3, under: bool | None = None) -> tuple[list[Step], Any, float, dict[str, Any]]:
+def _path(
+    rng: Rng, gammas: int = 3, under: bool | None = None
+) -> tuple[list[Step], Any, float, dict[str, Any]]:
     """A few steps of rPGD with η = 1/g² on an orthogonal A; `under` forces 0 < g0 < g*."""
     problem = make_problem(rng, orthogonal=True)
     gstar = float(np.linalg.norm(problem.y))
-    w0 = make_start(rng, problem, str(rng.choice(["general", "general", "nearly in the row space", "orthogonal"])))
-    share = float(rng.choice([0.2, 0.6, 0.95])) if under else float(rng.choice([-1.5, -0.5, 0.2, 0.6, 1.2, 3.0]))
+    w0 = make_start(
+        rng,
+        problem,
+        str(rng.choice(["general", "general", "nearly in the row space", "orthogonal"])),
+    )
+    share = (
+        float(rng.choice([0.2, 0.6, 0.95]))
+        if under
+        else float(rng.choice([-1.5, -0.5, 0.2, 0.6, 1.2, 3.0]))
+    )
     gamma = float(rng.choice([0.05, 0.3, 0.5]))
     g0 = share * gstar
     steps = rpgd_path(problem, g0, w0, [0.0 if under else gamma, *[gamma] * (gammas - 1)])
-    return steps, problem.A, gstar, {"g0": g0, "g*": gstar, "gamma": gamma, "parallel": float(np.linalg.norm(problem.A @ w0))}
+    return (
+        steps,
+        problem.A,
+        gstar,
+        {"g0": g0, "g*": gstar, "gamma": gamma, "parallel": float(np.linalg.norm(problem.A @ w0))},
+    )
 
 
 @check("step-identities")
@@ -37,13 +52,17 @@ def step_identities(evidence: Evidence, rng: Rng, instances: int) -> None:
         steps, A, _, told = _path(rng, 1)
         step = steps[0]
         y = A @ (step.g * step.w) - step.residual
-        said = theory.step_identities(step.g, step.g_next, float(np.linalg.norm(A @ step.w)), y).value
+        said = theory.step_identities(
+            step.g, step.g_next, float(np.linalg.norm(A @ step.w)), y
+        ).value
         after = A @ step.w_next
         size = float(np.linalg.norm(after))
         evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-11, **told)
         evidence.equal("Aw'", said["Aw"], after, rtol=1e-11, **told)
         evidence.equal("‖Aw'‖", said["parallel"], size, rtol=1e-11, **told)
-        evidence.equal("1 − ‖Aw'‖²", said["perp_square"], 1 - size**2, rtol=1e-9, atol=1e-13, **told)
+        evidence.equal(
+            "1 − ‖Aw'‖²", said["perp_square"], 1 - size**2, rtol=1e-9, atol=1e-13, **told
+        )
         gap = step.g_next**2 * (1 - size**2)
         evidence.equal("the gap", said["gap"], gap, rtol=1e-9, atol=1e-12 * step.g_next**2, **told)
         evidence.as_printed(np.isclose(said["v_norm"], step.v_norm, rtol=1e-9), **told)
@@ -58,7 +77,13 @@ def scale_step_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
         if index % 4 == 0:  # a start next to the solution, where r is small and the bound tight
             problem = make_problem(rng, orthogonal=True)
             gstar = float(np.linalg.norm(problem.y))
-            step = rpgd_step(problem, gstar * 0.9999, solution_of(problem) / gstar, 1 / (gstar * 0.9999) ** 2, 0.3)
+            step = rpgd_step(
+                problem,
+                gstar * 0.9999,
+                solution_of(problem) / gstar,
+                1 / (gstar * 0.9999) ** 2,
+                0.3,
+            )
         gamma = 0.3 if index % 4 == 0 else told["gamma"]
         said = theory.scale_step(step.g, step.v_norm, float(np.linalg.norm(step.residual)), gamma)
         evidence.equal("g'", said.value["exact"], step.g_next, rtol=1e-10, **told)
@@ -66,11 +91,17 @@ def scale_step_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
             evidence.at_most("g' ≤ its bound", step.g_next, said.value["bound"], **told)
         else:
             evidence.at_most("g' ≥ its bound for g < 0", -step.g_next, -said.value["bound"], **told)
-        evidence.as_printed(step.g_next <= said.value["bound"] + 1e-12 * abs(step.g), within=step.g > 0, **told)
+        evidence.as_printed(
+            step.g_next <= said.value["bound"] + 1e-12 * abs(step.g), within=step.g > 0, **told
+        )
     problem = make_problem(rng, orthogonal=True)
     negative = rpgd_step(problem, -1.0, make_start(rng, problem), 1.0, 0.3)
-    bound = theory.scale_step(-1.0, negative.v_norm, float(np.linalg.norm(negative.residual)), 0.3).value["bound"]
-    evidence.as_printed(negative.g_next <= bound, within=False, g=-1.0, g_next=negative.g_next, bound=bound)
+    bound = theory.scale_step(
+        -1.0, negative.v_norm, float(np.linalg.norm(negative.residual)), 0.3
+    ).value["bound"]
+    evidence.as_printed(
+        negative.g_next <= bound, within=False, g=-1.0, g_next=negative.g_next, bound=bound
+    )
 
 
 @check("scale-step-identity")
@@ -84,7 +115,9 @@ def scale_step_identity(evidence: Evidence, rng: Rng, instances: int) -> None:
         observed = b - second.g_next
         size = abs(a) + abs(b)
         evidence.equal("b − g'", said["exact"], observed, rtol=1e-9, atol=1e-12 * size, **told)
-        evidence.as_printed(np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **told)
+        evidence.as_printed(
+            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **told
+        )
 
 
 @check("scale-increases")
@@ -98,7 +131,11 @@ def scale_increases(evidence: Evidence, rng: Rng, instances: int) -> None:
                 evidence.true("g grows", second.g_next > second.g * (1 - 1e-15), **told)
         any_start, _, _, told = _path(rng, 1)
         if any_start[0].g > 0:
-            evidence.as_printed(any_start[0].g_next >= any_start[0].g * (1 - 1e-12), next=any_start[0].g_next, **told)
+            evidence.as_printed(
+                any_start[0].g_next >= any_start[0].g * (1 - 1e-12),
+                next=any_start[0].g_next,
+                **told,
+            )
 
 
 @check("gv-recursion")
@@ -125,10 +162,20 @@ def perp_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
         if said.applies:
             evidence.at_most("‖w⊥‖²", 1 - after**2, said.value, slack=1e-9, **told)
             evidence.equal(
-                "‖w⊥‖² = 1 − ‖Aw‖²", 1 - parallels[0] ** 2, _perp_square(A, steps[0].w), rtol=1e-9, atol=1e-14, **told
+                "‖w⊥‖² = 1 − ‖Aw‖²",
+                1 - parallels[0] ** 2,
+                _perp_square(A, steps[0].w),
+                rtol=1e-9,
+                atol=1e-14,
+                **told,
             )
         perp = float(np.sqrt(_perp_square(A, steps[0].w)))
-        evidence.as_printed(perp <= 1 - parallels[0] ** 2 + 1e-12, perp=perp, one_minus=1 - parallels[0] ** 2, **told)
+        evidence.as_printed(
+            perp <= 1 - parallels[0] ** 2 + 1e-12,
+            perp=perp,
+            one_minus=1 - parallels[0] ** 2,
+            **told,
+        )
 
 
 def _perp_square(A: Any, w: Any) -> float:
@@ -154,16 +201,22 @@ def loss_gap(evidence: Evidence, rng: Rng, instances: int) -> None:
     for _ in range(instances):
         steps, A, _, told = _path(rng, 2)
         first, second = steps
-        said = theory.loss_gap(first.g_next, first.g, first.v_norm, float(np.linalg.norm(A @ first.w_next))).value
+        said = theory.loss_gap(
+            first.g_next, first.g, first.v_norm, float(np.linalg.norm(A @ first.w_next))
+        ).value
         observed = float(second.residual @ second.residual)
         size = first.g_next**2 + (first.g * first.v_norm) ** 2
         evidence.equal("‖r'‖²", said["exact"], observed, rtol=1e-9, atol=1e-13 * size, **told)
-        evidence.as_printed(np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **told)
+        evidence.as_printed(
+            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **told
+        )
 
 
 @check("escape-stationary")
 def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖Aw1‖ after one step; and a start from which the flow falls into S, from where rPGD still converges."""
+    """‖Aw1‖ after one step; and a start from which the flow falls into S, from where rPGD still
+    converges.
+    """
     for index in range(instances):
         steps, A, gstar, told = _path(rng, 1)
         parallel = float(np.linalg.norm(A @ steps[0].w))
@@ -180,7 +233,9 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
             rest = make_start(rng, problem, "orthogonal")
             w0 = np.sqrt(1 - q0**2) * inside + q0 * rest
             result = run(RPGD(curvature(), 0.1), problem, g0, w0, tolerance=1e-10)
-            evidence.true("rPGD converges from the basin of S", result.status == "converged", g0=g0, q0=q0)
+            evidence.true(
+                "rPGD converges from the basin of S", result.status == "converged", g0=g0, q0=q0
+            )
 
 
 @check("orthogonal-gstar")
@@ -204,7 +259,13 @@ def adaptive_lambda(evidence: Evidence, rng: Rng, instances: int) -> None:
         x = it.g0 * it.w0
         said = theory.adaptive_lambda_rpgd(it.g0, one.g_next, one.v_norm, eta).value
         observed = one.g_next * one.w_next
-        evidence.equal("rPGD's x'", x - said["step"] * (one.pull + 2 * said["penalty"] * x), observed, rtol=1e-10, **it.told)
+        evidence.equal(
+            "rPGD's x'",
+            x - said["step"] * (one.pull + 2 * said["penalty"] * x),
+            observed,
+            rtol=1e-10,
+            **it.told,
+        )
         printed = x - said["step"] * (one.pull + 2 * said["printed"] * x)
         evidence.as_printed(np.allclose(printed, observed, rtol=1e-6, atol=1e-9), **it.told)
         norm = float(rng.choice([0.7, 1.0, 1.8]))
@@ -212,9 +273,17 @@ def adaptive_lambda(evidence: Evidence, rng: Rng, instances: int) -> None:
         along = float(norm * it.w0 @ two.pull)
         said = theory.adaptive_lambda_wn(it.g0, two.g_next, norm, two.v_norm, along, eta).value
         observed = two.g_next * two.w_next / two.v_norm
-        evidence.equal("WN's x'", x - said["step"] * (two.pull + 2 * said["penalty"] * x), observed, rtol=1e-10, **it.told)
+        evidence.equal(
+            "WN's x'",
+            x - said["step"] * (two.pull + 2 * said["penalty"] * x),
+            observed,
+            rtol=1e-10,
+            **it.told,
+        )
         printed = x - said["step"] * (two.pull + 2 * said["printed"] * x)
-        evidence.as_printed(np.allclose(printed, observed, rtol=1e-6, atol=1e-9), method="WN", **it.told)
+        evidence.as_printed(
+            np.allclose(printed, observed, rtol=1e-6, atol=1e-9), method="WN", **it.told
+        )
 
 
 @check("adaptive-lambda-sign")
@@ -224,13 +293,24 @@ def adaptive_lambda_sign(evidence: Evidence, rng: Rng, instances: int) -> None:
         problem = make_problem(rng, orthogonal=True)
         gstar = float(np.linalg.norm(problem.y))
         g = float(rng.choice([0.3, 0.9, 1.5, 3.0])) * gstar
-        w0 = make_start(rng, problem, str(rng.choice(["general", "row space", "nearly in the row space"])))
+        w0 = make_start(
+            rng, problem, str(rng.choice(["general", "row space", "nearly in the row space"]))
+        )
         parallel = float(np.linalg.norm(problem.A @ w0))
         step = rpgd_step(problem, g, w0, 1 / g**2, 1e-9)
-        penalty = (step.g * step.v_norm - step.g_next) / (2 * step.g_next)  # λ at η = 1/g², written out
+        penalty = (step.g * step.v_norm - step.g_next) / (
+            2 * step.g_next
+        )  # λ at η = 1/g², written out
         said = theory.adaptive_lambda_sign(g, parallel, gstar)
         told = {"g": g, "g*": gstar, "parallel": parallel, "penalty": penalty}
-        evidence.equal("the room for g'", said.value, g * step.v_norm - g, rtol=1e-8, atol=1e-10 * gstar, **told)
+        evidence.equal(
+            "the room for g'",
+            said.value,
+            g * step.v_norm - g,
+            rtol=1e-8,
+            atol=1e-10 * gstar,
+            **told,
+        )
         if abs(g * parallel - gstar) > 1e-6:
             evidence.true("the sign", (penalty > 0) == said.applies, **told)
             evidence.as_printed(penalty > 0, within=said.applies, **told)
@@ -247,9 +327,13 @@ def discrete_wn(evidence: Evidence, rng: Rng, instances: int) -> None:
         eta = float(rng.choice([0.01, 0.3]))
         step = wn_step(it.problem, it.g0, w, eta, 0.1)
         said = theory.wn_step(it.g0, w, step.pull, eta).value
-        evidence.equal("‖w'‖²", said["square"], float(step.w_next @ step.w_next), rtol=1e-11, **it.told)
+        evidence.equal(
+            "‖w'‖²", said["square"], float(step.w_next @ step.w_next), rtol=1e-11, **it.told
+        )
         before, after = perp_size(it.problem, w), perp_size(it.problem, step.w_next)
-        evidence.equal("‖w⊥'‖", abs(said["perp_factor"]) * before, after, rtol=1e-7, atol=1e-12, **it.told)
+        evidence.equal(
+            "‖w⊥'‖", abs(said["perp_factor"]) * before, after, rtol=1e-7, atol=1e-12, **it.told
+        )
 
 
 @check("discrete-rpgd")
@@ -262,6 +346,8 @@ def discrete_rpgd(evidence: Evidence, rng: Rng, instances: int) -> None:
         said = theory.rpgd_step(it.g0, it.w0, step.pull, eta).value
         evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-9, **it.told)
         before, after = perp_size(it.problem, it.w0), perp_size(it.problem, step.w_next)
-        evidence.equal("‖w⊥'‖", said["perp_factor"] * before, after, rtol=1e-7, atol=1e-12, **it.told)
+        evidence.equal(
+            "‖w⊥'‖", said["perp_factor"] * before, after, rtol=1e-7, atol=1e-12, **it.told
+        )
         if abs(after - before) > 1e-9 * before:
             evidence.true("whether w⊥ grows", said["perp_grows"] == (after > before), **it.told)

@@ -1,4 +1,6 @@
-"""Runs on a diagonal problem by the compiled kernel: 4 or 32 to a block, any number of blocks, a problem each if need be."""
+"""Runs on a diagonal problem by the compiled kernel: 4 or 32 to a block, any number of blocks, a
+problem each if need be.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,19 @@ from ...schedules import bind_steps
 from ..batch import Batch, Position, Records, Start, multiples, records, safe_norm
 from ..kernels import diagonal_kernel
 
-WIDE_FROM, WIDE_UP_TO = 12, 64  # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
+WIDE_FROM, WIDE_UP_TO = (
+    12,
+    64,
+)  # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
 PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
 WORTH_A_THREAD = 2**19  # coordinates updated in all lanes of a block: some milliseconds
 
 
 @dataclass(frozen=True, eq=False)
 class RawState:
-    """The exact state of n runs between two calls of the kernel: vectors and buffers (n, rank), fields (n, NUM_FIELDS)."""
+    """The exact state of n runs between two calls of the kernel: vectors and buffers (n, rank),
+    fields (n, NUM_FIELDS).
+    """
 
     vectors: Array
     buffers: Array
@@ -45,22 +52,35 @@ class DiagonalBatch(Batch):
 
     uses_threads = True
 
-    def __init__(self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1) -> None:
-        kernels = self._kernels = diagonal_kernel(wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO)
+    def __init__(
+        self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1
+    ) -> None:
+        kernels = self._kernels = diagonal_kernel(
+            wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO
+        )
         self.method, self.problem, self.schedules = method, problem, method.schedules
         self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._momentum: float = method.momentum  # type: ignore[attr-defined]
         self._nesterov: bool = method.nesterov  # type: ignore[attr-defined]
         self._steps = bind_steps(method, problem)
-        self._powers = np.array([power for step in self._steps for power in (step.scale_power, step.norm_power)])
+        self._powers = np.array(
+            [power for step in self._steps for power in (step.scale_power, step.norm_power)]
+        )
         raw = start.state if isinstance(start.state, RawState) else self._fresh(start.state)
         fields = raw.fields.copy()
         fields[:, kernels.LOW] = 2.0 * (low - problem.floor)
         self._count, self._width = len(fields), kernels.WIDTH
         self._blocks = -(-self._count // kernels.WIDTH)
-        self._curvatures, self._shift = (self._of_problem(a) for a in (problem.curvatures, -problem.target))
-        self._threads, most = threads, 1 if threads == 1 else min(threads * PARTS_PER_THREAD, self._blocks)
-        self._clocks = np.full(most, start.clock, dtype=np.int64)  # one per part of a call, kept by the kernel: all the same
+        self._curvatures, self._shift = (
+            self._of_problem(a) for a in (problem.curvatures, -problem.target)
+        )
+        self._threads, most = (
+            threads,
+            1 if threads == 1 else min(threads * PARTS_PER_THREAD, self._blocks),
+        )
+        self._clocks = np.full(
+            most, start.clock, dtype=np.int64
+        )  # one per part of a call, kept by the kernel: all the same
         self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
         self._spare = [np.empty_like(a) for a in self._now[:2]]
         self._final = [a.copy() for a in self._now]
@@ -82,17 +102,27 @@ class DiagonalBatch(Batch):
         fields = np.zeros((len(state.scale), kernels.NUM_FIELDS))
         perp = state.vector[:, -1]
         fields[:, kernels.SCALE] = state.scale
-        fields[:, kernels.INVERSE_NORM] = 1.0 / np.linalg.norm(state.vector, axis=1) if has_scale else 1.0
+        fields[:, kernels.INVERSE_NORM] = (
+            1.0 / np.linalg.norm(state.vector, axis=1) if has_scale else 1.0
+        )
         fields[:, kernels.PERP] = perp
         fields[:, kernels.PERP_WEIGHT] = 1.0
-        apart = self._momentum and self._code == kernels.WEIGHT_NORM  # then p has a buffer, and both stay as they are
-        fields[:, kernels.PERP_LOW] = -np.inf if apart else np.where(perp > 0, 2.0**-kernels.PERP_BITS, -np.inf)
+        apart = (
+            self._momentum and self._code == kernels.WEIGHT_NORM
+        )  # then p has a buffer, and both stay as they are
+        fields[:, kernels.PERP_LOW] = (
+            -np.inf if apart else np.where(perp > 0, 2.0**-kernels.PERP_BITS, -np.inf)
+        )
         fields[:, kernels.PERP_HIGH] = np.inf
         fields[:, kernels.VECTOR_FACTOR] = self._steps[0].factor
         fields[:, kernels.SCALE_FACTOR] = self._steps[1].factor
         fields[:, kernels.LIMIT] = np.inf
         vectors = state.vector[:, :-1]
-        return RawState(vectors, np.zeros_like(vectors) if self._momentum else np.zeros((len(fields), 0)), fields)
+        return RawState(
+            vectors,
+            np.zeros_like(vectors) if self._momentum else np.zeros((len(fields), 0)),
+            fields,
+        )
 
     @staticmethod
     def can_run(method: Method) -> bool:
@@ -123,7 +153,10 @@ class DiagonalBatch(Batch):
     @property
     def loss(self) -> Array:
         """The loss at the current iterate, or at the last one of a run that ended."""
-        now, final = (self._field(a[2], self._kernels.LOSS).ravel()[: self._count] for a in (self._now, self._final))
+        now, final = (
+            self._field(a[2], self._kernels.LOSS).ravel()[: self._count]
+            for a in (self._now, self._final)
+        )
         return np.asarray(self.problem.floor + 0.5 * np.where(self.alive, now, final))
 
     @property
@@ -143,8 +176,14 @@ class DiagonalBatch(Batch):
         record = np.empty((rows.size, self._kernels.NUM_RECORDED, self._width))
         values = tuple(np.append(step.values(first, count), 0.0) for step in self._steps)
         blocks = np.flatnonzero(self._alive)
-        parts = min(len(self._clocks), 1 + blocks.size * count * self.problem.dimension // WORTH_A_THREAD, max(1, blocks.size))
-        work = [(np.ascontiguousarray(blocks[i::parts]), self._clocks[i : i + 1]) for i in range(parts)]
+        parts = min(
+            len(self._clocks),
+            1 + blocks.size * count * self.problem.dimension // WORTH_A_THREAD,
+            max(1, blocks.size),
+        )
+        work = [
+            (np.ascontiguousarray(blocks[i::parts]), self._clocks[i : i + 1]) for i in range(parts)
+        ]
         if parts == 1:
             self._call(*work[0], values, every, record)
         else:
@@ -153,7 +192,12 @@ class DiagonalBatch(Batch):
         return self._records(rows[rows <= self.ended_at[0]], record[..., 0]) if every else None
 
     def _call(
-        self, blocks: NDArray[np.intp], clock: NDArray[np.int64], values: tuple[Array, ...], every: int, record: Array
+        self,
+        blocks: NDArray[np.intp],
+        clock: NDArray[np.int64],
+        values: tuple[Array, ...],
+        every: int,
+        record: Array,
     ) -> None:
         self._kernels.advance(
             self._code,
@@ -182,7 +226,9 @@ class DiagonalBatch(Batch):
         """The exact state of each run, to go on from later."""
         alive = self.alive[:, None]
         pairs = zip(self._now, self._final, strict=True)
-        return RawState(*(np.where(alive, self._from_lanes(a), self._from_lanes(b)) for a, b in pairs))
+        return RawState(
+            *(np.where(alive, self._from_lanes(a), self._from_lanes(b)) for a, b in pairs)
+        )
 
     def state(self) -> RawState:
         """That of the first run."""
@@ -201,7 +247,9 @@ class DiagonalBatch(Batch):
                 safe = np.where(norm > 0, norm, 1.0)
                 return Position(vector / safe[:, None], norm, np.ones_like(norm), perp / safe)
             length = 1.0 / inverse if self._code == kernels.WEIGHT_NORM else np.ones_like(inverse)
-            return Position(vector * inverse[:, None], raw.fields[:, kernels.SCALE], length, perp * inverse)
+            return Position(
+                vector * inverse[:, None], raw.fields[:, kernels.SCALE], length, perp * inverse
+            )
 
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
@@ -219,7 +267,9 @@ class DiagonalBatch(Batch):
             norm = np.sqrt(square + perp**2)
             scale, length, perp = norm, np.ones_like(norm), perp / np.where(norm > 0, norm, 1.0)
         else:
-            length = 1.0 / inverse if self._code == self._kernels.WEIGHT_NORM else np.ones_like(inverse)
+            length = (
+                1.0 / inverse if self._code == self._kernels.WEIGHT_NORM else np.ones_like(inverse)
+            )
             perp = perp * inverse
         return records(self.problem, step, floor + 0.5 * loss, scale, length, np.empty(0), perp)
 
@@ -232,7 +282,9 @@ class DiagonalBatch(Batch):
         return rows[np.minimum(np.arange(self._blocks * self._width), self._count - 1)]
 
     def _to_lanes(self, rows: Array) -> Array:
-        lanes = self._padded(rows).reshape(self._blocks, self._width, rows.shape[1]).transpose(0, 2, 1)
+        lanes = (
+            self._padded(rows).reshape(self._blocks, self._width, rows.shape[1]).transpose(0, 2, 1)
+        )
         return np.ascontiguousarray(lanes).ravel()
 
     def _from_lanes(self, flat: Array) -> Array:

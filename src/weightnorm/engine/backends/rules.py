@@ -1,4 +1,6 @@
-"""Runs by the methods' own rules in NumPy, in any coordinates: the reference, and the path without a kernel."""
+"""Runs by the methods' own rules in NumPy, in any coordinates: the reference, and the path
+without a kernel.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class RulesBatch(Batch):
         Not used: NumPy's products have their own.
     """
 
-    def __init__(self, method: Method, problem: Any, start: Start, low: float, threads: int = 1) -> None:
+    def __init__(
+        self, method: Method, problem: Any, start: Start, low: float, threads: int = 1
+    ) -> None:
         self.method, self.problem, self.schedules = method, problem, method.schedules
         self._low, self._perp_units = low, start.perp_units
         self._steps = bind_steps(method, problem)
@@ -35,7 +39,10 @@ class RulesBatch(Batch):
         count = len(state.scale)
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
-        self._moment: tuple[State, int] = (state, start.clock)  # replaced as one, so an interruption finds them consistent
+        self._moment: tuple[State, int] = (
+            state,
+            start.clock,
+        )  # replaced as one, so an interruption finds them consistent
         self.loss = np.full(count, np.nan)
         self.limit = np.full(count, np.inf) if start.limit is None else start.limit
         self.advance(0)
@@ -58,12 +65,18 @@ class RulesBatch(Batch):
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now."""
         state = self.state()
-        stuck = state.scale if self.method.has_scale else state.vector.reshape(len(state.scale), -1).any(axis=1)
+        stuck = (
+            state.scale
+            if self.method.has_scale
+            else state.vector.reshape(len(state.scale), -1).any(axis=1)
+        )
         return not stuck.all()
 
     @property
     def size(self) -> int:
-        """How many numbers one step of all runs updates, an interpreted step counting for a million at least."""
+        """How many numbers one step of all runs updates, an interpreted step counting for a
+        million at least.
+        """
         return max(self.state().vector.size, 2**20)
 
     def advance(self, count: int, every: int = 0) -> Records | None:
@@ -85,40 +98,71 @@ class RulesBatch(Batch):
                 self._update(evaluation, vector_values[i], scale_values[i])
         if not every:
             return None
-        return gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows) if rows else None
+        return (
+            gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows)
+            if rows
+            else None
+        )
 
     def _evaluated(self, problem: Any) -> Evaluation:
         """Loss and gradients, of the shapes they must have."""
         state = self.state()
         evaluation: Evaluation = self.method.evaluate(problem, state)
-        gradients = (evaluation.vector_gradient, state.vector), (evaluation.scale_gradient, state.scale)
-        if np.shape(evaluation.loss) != self.alive.shape or any(np.shape(a) != b.shape for a, b in gradients):
+        gradients = (
+            (evaluation.vector_gradient, state.vector),
+            (evaluation.scale_gradient, state.scale),
+        )
+        if np.shape(evaluation.loss) != self.alive.shape or any(
+            np.shape(a) != b.shape for a, b in gradients
+        ):
             shapes = [np.shape(evaluation.loss), *(np.shape(a) for a, _ in gradients)]
             raise ValueError(
-                f"{type(self.method).__name__}.evaluate on {type(problem).__name__} must give a loss of shape "
-                f"{self.alive.shape} and gradients of shapes {state.vector.shape} and {state.scale.shape}, got {shapes}; "
-                "value_and_gradient(x) gets one row per run, and returns one loss and one gradient row per run"
+                f"{type(self.method).__name__}.evaluate on {type(problem).__name__} must give a "
+                "loss of shape "
+                f"{self.alive.shape} and gradients of shapes {state.vector.shape} and "
+                f"{state.scale.shape}, got {shapes}; "
+                "value_and_gradient(x) gets one row per run, and returns one loss and one gradient "
+                "row per run"
             )
         return evaluation
 
     def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
         state, name = self.state(), type(self.method).__name__
-        if self._draws is not None:  # the loss was that of all samples without noise; the step sees a part of them
+        if (
+            self._draws is not None
+        ):  # the loss was that of all samples without noise; the step sees a part of them
             evaluation = self._evaluated(self.problem.sample(*self._draws.at(self.clock)))
-        steps = (step_at(self._steps[0], vector_value, state), step_at(self._steps[1], scale_value, state))
+        steps = (
+            step_at(self._steps[0], vector_value, state),
+            step_at(self._steps[1], scale_value, state),
+        )
         for array in (state.vector, state.scale, *state.arrays.values()):
-            array.flags.writeable = False  # a rule that changed it would move runs that have ended, and results
+            array.flags.writeable = (
+                False  # a rule that changed it would move runs that have ended, and results
+            )
         try:
             new = self.method.update(state, evaluation, *steps)
         except ValueError as error:
             if "read-only" not in str(error):
                 raise
-            raise ValueError(f"{name}.update must not change the state it is given ({error}); return a new one") from error
-        if not isinstance(new, State) or new.vector.shape != state.vector.shape or new.scale.shape != state.scale.shape:
-            came = (new.vector.shape, new.scale.shape) if isinstance(new, State) else type(new).__name__
+            raise ValueError(
+                f"{name}.update must not change the state it is given ({error}); return a new one"
+            ) from error
+        if (
+            not isinstance(new, State)
+            or new.vector.shape != state.vector.shape
+            or new.scale.shape != state.scale.shape
+        ):
+            came = (
+                (new.vector.shape, new.scale.shape)
+                if isinstance(new, State)
+                else type(new).__name__
+            )
             raise TypeError(
-                f"{name}.update must return a State with a vector of shape {state.vector.shape} and a scale of shape "
-                f"{state.scale.shape}, got {came}; a step is shaped like the scale, expand(step, vector) fits it to a vector"
+                f"{name}.update must return a State with a vector of shape {state.vector.shape} "
+                "and a scale of shape "
+                f"{state.scale.shape}, got {came}; a step is shaped like the scale, expand(step, "
+                "vector) fits it to a vector"
             )
         if not self.alive.all():
             new = _where(self.alive, new, state)
@@ -146,5 +190,8 @@ def _where(alive: NDArray[np.bool_], new: State, old: State) -> State:
     def mixed(after: NDArray[Any], before: Any) -> NDArray[Any]:
         return np.where(alive.reshape(-1, *[1] * (after.ndim - 1)), after, before)
 
-    arrays = {name: mixed(after, old.arrays.get(name, np.zeros_like(after))) for name, after in new.arrays.items()}
+    arrays = {
+        name: mixed(after, old.arrays.get(name, np.zeros_like(after)))
+        for name, after in new.arrays.items()
+    }
     return State(mixed(new.vector, old.vector), mixed(new.scale, old.scale), arrays)

@@ -1,4 +1,6 @@
-"""Runs with random steps on least squares by the compiled kernel: the method's rule, and the samples it draws."""
+"""Runs with random steps on least squares by the compiled kernel: the method's rule, and the
+samples it draws.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from ..batch import Batch, Position, Records, Start, position_of, record_by_piec
 
 
 class SampledBatch(Batch):
-    """n runs of one method with random steps, on a least-squares problem whose samples are kept apart; see `batch.Batch`.
+    """n runs of one method with random steps, on a least-squares problem whose samples are kept
+    apart; see `batch.Batch`.
 
     Parameters
     ----------
@@ -28,7 +31,9 @@ class SampledBatch(Batch):
         Not used.
     """
 
-    def __init__(self, method: Any, problem: Any, start: Start, low: float, threads: int = 1) -> None:
+    def __init__(
+        self, method: Any, problem: Any, start: Start, low: float, threads: int = 1
+    ) -> None:
         from ..kernels import sampled as kernels
 
         self._kernels = kernels
@@ -36,7 +41,9 @@ class SampledBatch(Batch):
         self._low, self._perp_units = low, start.perp_units
         self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._steps = bind_steps(method, problem)
-        self._powers = np.array([power for step in self._steps for power in (step.scale_power, step.norm_power)])
+        self._powers = np.array(
+            [power for step in self._steps for power in (step.scale_power, step.norm_power)]
+        )
         self._draws = method.sampling.draws(problem.num_samples)
         state = start.state
         self._vector, self._scale = state.vector.copy(), state.scale.copy()

@@ -1,4 +1,6 @@
-"""Runs on matrix sensing by the compiled kernel: any methods together, a block of eight sharing the sensors."""
+"""Runs on matrix sensing by the compiled kernel: any methods together, a block of eight sharing
+the sensors.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ from ..batch import Batch, Position, Records, Start, record_by_pieces, settled
 class SensingBatch(Batch):
     """n runs on one problem, each with a method of its own; see `batch.Batch`.
 
-    A step of all runs is a call of the kernel per thread. Runs that have ended are left out of the next call, so their
-    lanes are filled by others. The numbers of a run do not depend on the runs in the same batch.
+    A step of all runs is a call of the kernel per thread. Runs that have ended are left out of the
+    next call, so their lanes are filled by others. The numbers of a run do not depend on the runs
+    in the same batch.
 
     Parameters
     ----------
@@ -35,7 +38,12 @@ class SensingBatch(Batch):
     uses_threads = True
 
     def __init__(
-        self, methods: Sequence[Method], problem: MatrixSensing, starts: Sequence[Start], low: float, threads: int = 1
+        self,
+        methods: Sequence[Method],
+        problem: MatrixSensing,
+        starts: Sequence[Start],
+        low: float,
+        threads: int = 1,
     ) -> None:
         from ..kernels import sensing as kernels
 
@@ -44,17 +52,28 @@ class SensingBatch(Batch):
         self.schedules = [schedule for method in methods for schedule in method.schedules]
         self._low, self._threads = low, threads
         states: list[State] = [start.state for start in starts]
-        self._kind = np.array([getattr(kernels, str(COMPILED[type(method)].kernel)) for method in methods])
+        self._kind = np.array(
+            [getattr(kernels, str(COMPILED[type(method)].kernel)) for method in methods]
+        )
         self._columns = np.array([state.scale.ndim == 2 for state in states])
         bound = {id(method): bind_steps(method, problem) for method in methods}
         self._steps = [bound[id(method)] for method in methods]
-        powers = [[p for step in steps for p in (step.scale_power, step.norm_power)] for steps in self._steps]
+        powers = [
+            [p for step in steps for p in (step.scale_power, step.norm_power)]
+            for steps in self._steps
+        ]
         self._powers = np.array(powers, dtype=np.float64).ravel()
         self._sensors = problem.tiled(kernels.ROWS, kernels.CHUNK)
-        self._groups = problem.tiled(kernels.GROUP, kernels.CHUNK, entries_first=True) if len(methods) == 1 else np.empty(0)
+        self._groups = (
+            problem.tiled(kernels.GROUP, kernels.CHUNK, entries_first=True)
+            if len(methods) == 1
+            else np.empty(0)
+        )
         count, (_, size, rank) = len(methods), states[0].vector.shape
         self._size, self._rank = size, rank
-        self._factor = np.zeros((count, _round_up(rank, kernels.ROWS), _round_up(size, kernels.WIDTH)))
+        self._factor = np.zeros(
+            (count, _round_up(rank, kernels.ROWS), _round_up(size, kernels.WIDTH))
+        )
         self._scale, self._norm = np.ones((count, rank)), np.ones((count, rank))
         for i, state in enumerate(states):
             self._factor[i, :rank, :size] = state.vector[0].T
@@ -131,7 +150,9 @@ class SensingBatch(Batch):
         )
 
     def _values(self, order: NDArray[np.intp], first: int, count: int) -> Array:
-        """The values of both steps of each run, (2, count + 1, len(order)); the last is not used."""
+        """The values of both steps of each run, (2, count + 1, len(order)); the last is not
+        used.
+        """
         values = np.zeros((2, count + 1, order.size))
         known: dict[int, Array] = {}
         for i, run in enumerate(order):
@@ -144,7 +165,11 @@ class SensingBatch(Batch):
     def position(self, first_only: bool = False) -> Position:
         """Where each run stands, or ended; scales are (n, r) if any run has one per column."""
         which = slice(1) if first_only else slice(None)
-        T, scale, columns = self._factor[which, : self._rank, : self._size], self._scale[which], self._columns[which]
+        T, scale, columns = (
+            self._factor[which, : self._rank, : self._size],
+            self._scale[which],
+            self._columns[which],
+        )
         vector = T.swapaxes(1, 2)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt((T * T).sum(axis=2))
@@ -152,7 +177,9 @@ class SensingBatch(Batch):
             norm = np.where(columns[:, None], lengths, whole[:, None])
             unit = vector / np.where(norm > 0, norm, 1.0)[:, None, :]
             descends = self._kind[which] == self._kernels.GRADIENT_DESCENT
-            scale = np.where(columns[:, None], scale, np.where(descends, whole**2, scale[:, 0])[:, None])
+            scale = np.where(
+                columns[:, None], scale, np.where(descends, whole**2, scale[:, 0])[:, None]
+            )
         norm = np.where(descends[:, None], 1.0, norm)
         unknown = np.full(len(scale), np.nan)
         if not self._columns.any():
@@ -162,7 +189,9 @@ class SensingBatch(Batch):
     def state(self) -> State:
         """The exact state of the first run, to go on from later."""
         scale = self._scale[:1] if self._columns[0] else self._scale[:1, 0]
-        return State(self._factor[:1, : self._rank, : self._size].swapaxes(1, 2).copy(), scale.copy())
+        return State(
+            self._factor[:1, : self._rank, : self._size].swapaxes(1, 2).copy(), scale.copy()
+        )
 
     def gradient_vanishes(self) -> NDArray[np.bool_]:
         """Where the gradient in a run's own coordinates is zero to rounding."""
@@ -175,7 +204,9 @@ class SensingBatch(Batch):
                 if which.any():
                     scale = position.scale[which]
                     scale = scale[:, 0] if scale.ndim == 2 and not columns else scale
-                    answer[which] = self.problem.gradient_vanishes(position.unit[which], scale, scaled)
+                    answer[which] = self.problem.gradient_vanishes(
+                        position.unit[which], scale, scaled
+                    )
         return answer
 
 

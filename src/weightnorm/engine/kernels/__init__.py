@@ -13,8 +13,8 @@ from types import ModuleType
 def diagonal_kernel(wide: bool = False) -> ModuleType:
     """The kernel of diagonal problems, with 4 lanes or, `wide`, with 32.
 
-    The wide one is the same source, loaded again under another name: numba compiles a function for its types and the lanes
-    it finds in its module.
+    The wide one is the same source, loaded again under another name: numba compiles a function for
+    its types and the lanes it finds in its module.
     """
     narrow = import_module(f"{__name__}.diagonal")
     if not wide:

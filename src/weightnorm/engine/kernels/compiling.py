@@ -1,8 +1,9 @@
 """Compiling a kernel, and keeping it on disk where there is a place to keep it.
 
-numba gives up ("no locator available") where neither the package's own folder nor the user's is writable, and raises where
-the disk is full. A cache is a convenience: here it is sought in a temporary folder of the user's own next, and without
-one the kernel is compiled anew in every process.
+numba gives up ("no locator available") where neither the package's own folder nor the user's is
+writable, and raises where the disk is full. A cache is a convenience: here it is sought in a
+temporary folder of the user's own next, and without one the kernel is compiled anew in every
+process.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ def enabled() -> bool:
 
 
 def compiled(tag: str, **options: Any) -> Callable[[Any], Any]:
-    """A decorator: numba.njit without the lock, with NumPy's division by zero, and a cache that cannot fail.
+    """A decorator: numba.njit without the lock, with NumPy's division by zero, and a cache that
+    cannot fail.
 
-    The cache knows a function by its file, its name and its types. What else its code depends on, here the lanes, must be
-    in the `tag`, or a kernel would be found on disk that was compiled for others.
+    The cache knows a function by its file, its name and its types. What else its code depends on,
+    here the lanes, must be in the `tag`, or a kernel would be found on disk that was compiled for
+    others.
     """
 
     def decorate(function: Any) -> Any:
@@ -41,14 +44,22 @@ def compiled(tag: str, **options: Any) -> Callable[[Any], Any]:
 
 
 class _ForgivingCache(caching.FunctionCache):
-    """A cache whose failures cost a compilation, not a run: a full disk, a truncated file, a folder that vanished."""
+    """A cache whose failures cost a compilation, not a run: a full disk, a truncated file, a
+    folder that vanished.
+    """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was kept, or nothing where it cannot be read."""
         try:
             found = super().load_overload(sig, target_context)
-            # Two processes that save two signatures of one function at once may leave the index of one and the code of another.
-            return found if found is None or tuple(found.signature.args) == sigutils.normalize_signature(sig)[0] else None
+            # Two processes that save two signatures of one function at once may leave the index of
+            # one and the code of another.
+            return (
+                found
+                if found is None
+                or tuple(found.signature.args) == sigutils.normalize_signature(sig)[0]
+                else None
+            )
         except Exception:  # whatever a damaged file makes numba raise
             return None
 

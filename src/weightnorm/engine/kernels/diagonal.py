@@ -1,28 +1,32 @@
 """Gradient descent, WN and rPGD on diagonal least squares, 4 or 32 runs at a time.
 
-One skeleton decides stopping and recording for all three; each method is an evaluation (loss and inner products at
-the iterate) and an update. They are the rules of `methods/`, in the coordinates of `problems/reduction.py`:
+One skeleton decides stopping and recording for all three; each method is an evaluation (loss and
+inner products at the iterate) and an update. They are the rules of `methods/`, in the coordinates
+of `problems/reduction.py`:
 
-    GD  : e = λ (x − ξ);           ∇ = e;                              x' = x − η v
-    rPGD: e = λ (g z − ξ);         ∇ = g e;        s = z·e;            z' = (z − η v)/‖z − η v‖;   g' = g − γ v_g
-    WN  : e = λ (g w/‖w‖ − ξ);     s = w·e/‖w‖;    ∇ = (g/‖w‖)(e − s w/‖w‖);   w' = w − η v;       g' = g − γ v_g
+    GD  : e = λ (x − ξ);           ∇ = e;                              x' = x − η v rPGD: e = λ (g z
+    − ξ);         ∇ = g e;        s = z·e;            z' = (z − η v)/‖z − η v‖;   g' = g − γ v_g WN
+    : e = λ (g w/‖w‖ − ξ);     s = w·e/‖w‖;    ∇ = (g/‖w‖)(e − s w/‖w‖);   w' = w − η v;       g' =
+    g − γ v_g
 
-Without momentum v = ∇ and v_g = s. With momentum β the buffers are b ← β b + ∇, and v is the buffer or, for Nesterov,
-∇ + β b; the same for g. rPGD's buffer is neither projected nor rescaled.
+Without momentum v = ∇ and v_g = s. With momentum β the buffers are b ← β b + ∇, and v is the buffer
+or, for Nesterov, ∇ + β b; the same for g. rPGD's buffer is neither projected nor rescaled.
 
-rPGD stores z − η v and applies the inverse of its norm lazily in the next pass, so that an iteration reads its data
-once; WN needs s before it can move, so it reads them twice. Norms are always recomputed from the components: assuming
-them would drift.
+rPGD stores z − η v and applies the inverse of its norm lazily in the next pass, so that an
+iteration reads its data once; WN needs s before it can move, so it reads them twice. Norms are
+always recomputed from the components: assuming them would drift.
 
-A call advances every block by a bounded number of steps and returns, so interruption, progress and memory are the
-caller's affair. Arrays are flat and contiguous: `vectors` and `buffers` hold block × coordinate × lane, `fields` block ×
-field × lane; their spares are where the next iterate is written. A run that ends inside a call is copied to the final
-arrays at the iterate it ended at. λ and −ξ are vectors where all runs are of one problem, and rows of lanes (block ×
-coordinate, lane) where each has its own; a problem of smaller rank has λ = ξ = 0 in the rest.
+A call advances every block by a bounded number of steps and returns, so interruption, progress and
+memory are the caller's affair. Arrays are flat and contiguous: `vectors` and `buffers` hold block ×
+coordinate × lane, `fields` block × field × lane; their spares are where the next iterate is
+written. A run that ends inside a call is copied to the final arrays at the iterate it ended at. λ
+and −ξ are vectors where all runs are of one problem, and rows of lanes (block × coordinate, lane)
+where each has its own; a problem of smaller rank has λ = ξ = 0 in the rest.
 
-The off-row-space coordinate p shrinks geometrically while the scale is small and would soon underflow; it is kept as
-p·2^(500·exponent), and takes part in norms only while exponent = 0 (below that, its square is under 1e-300). Only in WN
-with momentum, where p has a buffer of its own, is it kept as it is.
+The off-row-space coordinate p shrinks geometrically while the scale is small and would soon
+underflow; it is kept as p·2^(500·exponent), and takes part in norms only while exponent = 0 (below
+that, its square is under 1e-300). Only in WN with momentum, where p has a buffer of its own, is it
+kept as it is.
 """
 
 from __future__ import annotations
@@ -32,14 +36,30 @@ import numpy as np
 from .compiling import compiled, enabled
 from .lanes import NARROW, WIDE
 
-_LANES = WIDE if __name__.endswith("wide") else NARROW  # `kernels/__init__.py` loads this file twice
-WIDTH, load, store, spread, pick = _LANES.width, _LANES.load, _LANES.store, _LANES.spread, _LANES.pick
-absolute, multiply_add, outside, square_root = _LANES.absolute, _LANES.multiply_add, _LANES.outside, _LANES.square_root
+_LANES = (
+    WIDE if __name__.endswith("wide") else NARROW
+)  # `kernels/__init__.py` loads this file twice
+WIDTH, load, store, spread, pick = (
+    _LANES.width,
+    _LANES.load,
+    _LANES.store,
+    _LANES.spread,
+    _LANES.pick,
+)
+absolute, multiply_add, outside, square_root = (
+    _LANES.absolute,
+    _LANES.multiply_add,
+    _LANES.outside,
+    _LANES.square_root,
+)
 
 # The fields of a lane: what changes, …
 SCALE, INVERSE_NORM, PERP, SCALE_BUFFER, PERP_BUFFER, LOSS = range(6)
-# … how p is kept, and what does not change: factors of the two steps, and bounds of twice the reachable loss.
-PERP_WEIGHT, PERP_LOW, PERP_HIGH, PERP_EXPONENT, VECTOR_FACTOR, SCALE_FACTOR, LOW, LIMIT = range(6, 14)
+# … how p is kept, and what does not change: factors of the two steps, and bounds of twice the
+# reachable loss.
+PERP_WEIGHT, PERP_LOW, PERP_HIGH, PERP_EXPONENT, VECTOR_FACTOR, SCALE_FACTOR, LOW, LIMIT = range(
+    6, 14
+)
 NUM_FIELDS = 14
 RECORDED = (LOSS, SCALE, INVERSE_NORM, PERP, PERP_EXPONENT)
 NUM_RECORDED = len(RECORDED) + 1  # and the square norm of the coordinates
@@ -80,13 +100,15 @@ def advance(
     every,
     record,
 ):
-    """Advance every live run of the blocks `order` by up to len(vector_values) − 1 steps from step number clock[0] on.
+    """Advance every live run of the blocks `order` by up to len(vector_values) − 1 steps from step
+    number clock[0] on.
 
-    A run goes on while LOW < 2·loss <= LIMIT. `alive` has a bit per lane; `ended_at` (block × lane) gets the step number
-    at which a run ended. `powers` are the powers of |g| and ‖w‖ in the two steps. The last entry of the values is not
-    used: after the last update the iterate is only evaluated, so LOSS always belongs to the iterate returned. With
-    every > 0 the first block's RECORDED fields are written, a row for each step number that is a multiple of `every`.
-    The buffers are empty where momentum is zero.
+    A run goes on while LOW < 2·loss <= LIMIT. `alive` has a bit per lane; `ended_at` (block × lane)
+    gets the step number at which a run ended. `powers` are the powers of |g| and ‖w‖ in the two
+    steps. The last entry of the values is not used: after the last update the iterate is only
+    evaluated, so LOSS always belongs to the iterate returned. With every > 0 the first block's
+    RECORDED fields are written, a row for each step number that is a multiple of `every`. The
+    buffers are empty where momentum is zero.
     """
     count = vector_values.size - 1
     start = clock[0]
@@ -123,19 +145,49 @@ def advance(
             if powers[1] != 0.0 and method == WEIGHT_NORM:
                 eta = eta * _power(one / inverse, powers[1], scratch)
             if method == WEIGHT_NORM:
-                loss, s, square = _evaluate_wn(curvatures, shift, first, size, here, offset, g, inverse)
+                loss, s, square = _evaluate_wn(
+                    curvatures, shift, first, size, here, offset, g, inverse
+                )
             elif method == RPGD and heavy:
                 loss, s, square = _evaluate_rpgd_momentum(
-                    curvatures, shift, first, size, here, there, old, new, offset, g, inverse, eta, beta, nesterov
+                    curvatures,
+                    shift,
+                    first,
+                    size,
+                    here,
+                    there,
+                    old,
+                    new,
+                    offset,
+                    g,
+                    inverse,
+                    eta,
+                    beta,
+                    nesterov,
                 )
             elif method == RPGD:
-                loss, s, square = _evaluate_rpgd(curvatures, shift, first, size, here, there, offset, g, inverse, eta * g)
+                loss, s, square = _evaluate_rpgd(
+                    curvatures, shift, first, size, here, there, offset, g, inverse, eta * g
+                )
             elif heavy:
                 loss, s, square = _evaluate_gd_momentum(
-                    curvatures, shift, first, size, here, there, old, new, offset, eta, beta, nesterov
+                    curvatures,
+                    shift,
+                    first,
+                    size,
+                    here,
+                    there,
+                    old,
+                    new,
+                    offset,
+                    eta,
+                    beta,
+                    nesterov,
                 )
             else:
-                loss, s, square = _evaluate_gd(curvatures, shift, first, size, here, there, offset, eta)
+                loss, s, square = _evaluate_gd(
+                    curvatures, shift, first, size, here, there, offset, eta
+                )
 
             fresh = outside(loss, bound, limit) & running
             recording = every > 0 and block == 0 and (start + i) % every == 0
@@ -145,7 +197,19 @@ def advance(
                     _write_record(record, row, fields, here, size)
                     row += 1
                 if fresh != 0:
-                    _finish(fresh, offset, base, size, here, old, heavy, fields, final_vectors, final_buffers, final_fields)
+                    _finish(
+                        fresh,
+                        offset,
+                        base,
+                        size,
+                        here,
+                        old,
+                        heavy,
+                        fields,
+                        final_vectors,
+                        final_buffers,
+                        final_fields,
+                    )
                     for lane in range(WIDTH):
                         if (fresh >> lane) & 1:
                             ended_at[block * WIDTH + lane] = start + i
@@ -173,11 +237,26 @@ def advance(
                     push = g * inverse
                     drag = push * inverse * s
                     square = _update_wn_momentum(
-                        curvatures, shift, first, size, here, there, old, new, offset, push, drag, eta, beta, nesterov
+                        curvatures,
+                        shift,
+                        first,
+                        size,
+                        here,
+                        there,
+                        old,
+                        new,
+                        offset,
+                        push,
+                        drag,
+                        eta,
+                        beta,
+                        nesterov,
                     )
                     slope = spread(0.0) - drag * p
                     perp_buffer = multiply_add(beta, perp_buffer, slope)
-                    p = p - eta * (multiply_add(beta, perp_buffer, slope) if nesterov else perp_buffer)
+                    p = p - eta * (
+                        multiply_add(beta, perp_buffer, slope) if nesterov else perp_buffer
+                    )
                 square = multiply_add(weight * p, p, square)
                 inverse = one / square_root(square)
                 here, there = there, here
@@ -194,7 +273,9 @@ def advance(
                 push = eta * g * inverse
                 keep = multiply_add(push * inverse, s, one)
                 p = p * keep
-                square = _update_wn(curvatures, shift, first, size, here, offset, g * inverse, keep, push)
+                square = _update_wn(
+                    curvatures, shift, first, size, here, offset, g * inverse, keep, push
+                )
                 square = multiply_add(weight * p, p, square)
                 inverse = one / square_root(square)
                 if outside(square, spread(0.0), spread(LARGEST_SQUARE)) & running:
@@ -211,7 +292,8 @@ def advance(
                 _rescale_perp(base, fields)
                 p = load(fields, base + PERP * WIDTH)
         _store_state(fields, base, g, inverse, p, scale_buffer, perp_buffer, loss)
-        # The last iterate is in `here`. numba cannot compare the arrays, so count the swaps: one a step, none for plain WN.
+        # The last iterate is in `here`. numba cannot compare the arrays, so count the swaps: one a
+        # step, none for plain WN.
         if (method != WEIGHT_NORM or heavy) and running != 0 and count % 2 == 1:
             for j in range(offset, offset + size * WIDTH):
                 vectors[j] = spare[j]
@@ -246,11 +328,15 @@ def _evaluate_gd(curvatures, shift, first, size, here, there, offset, eta):
 
 
 @compiled(_LANES.tag, forceinline=True)
-def _evaluate_gd_momentum(curvatures, shift, first, size, here, there, old, new, offset, eta, beta, nesterov):
+def _evaluate_gd_momentum(
+    curvatures, shift, first, size, here, there, old, new, offset, eta, beta, nesterov
+):
     """2·loss of x; writes x' to `there` and the buffer to `new`."""
     loss = spread(0.0)
     back = spread(0.0) - eta
-    ahead = back * beta if nesterov else back  # x − η(∇ + βb) = x − η∇ − ηβ b: as short a chain as without Nesterov
+    ahead = (
+        back * beta if nesterov else back
+    )  # x − η(∇ + βb) = x − η∇ − ηβ b: as short a chain as without Nesterov
     straight = back if nesterov else spread(0.0)
     for k in range(size):
         x = load(here, offset + k * WIDTH)
@@ -283,7 +369,9 @@ def _evaluate_rpgd(curvatures, shift, first, size, here, there, offset, g, inver
 
 
 @compiled(_LANES.tag, forceinline=True)
-def _evaluate_rpgd_momentum(curvatures, shift, first, size, here, there, old, new, offset, g, inverse, eta, beta, nesterov):
+def _evaluate_rpgd_momentum(
+    curvatures, shift, first, size, here, there, old, new, offset, g, inverse, eta, beta, nesterov
+):
     """2·loss, s and the row-space part of ‖v'‖²; writes v' to `there` and the buffer to `new`."""
     loss = spread(0.0)
     s = spread(0.0)
@@ -339,7 +427,9 @@ def _update_wn(curvatures, shift, first, size, here, offset, stretch, keep, push
 def _update_wn_momentum(
     curvatures, shift, first, size, here, there, old, new, offset, push, drag, eta, beta, nesterov
 ):  # fmt: skip
-    """w' and the buffer from ∇ = push·e − drag·w, push = g/‖w‖ and drag = g s/‖w‖²; the row-space part of ‖w'‖²."""
+    """w' and the buffer from ∇ = push·e − drag·w, push = g/‖w‖ and drag = g s/‖w‖²; the
+    row-space part of ‖w'‖².
+    """
     square = spread(0.0)
     back = spread(0.0) - eta
     minus = spread(0.0) - drag
@@ -384,7 +474,9 @@ def _write_record(record, row, fields, here, size):
 
 
 @compiled(_LANES.tag)
-def _finish(fresh, offset, base, size, here, old, heavy, fields, final_vectors, final_buffers, final_fields):
+def _finish(
+    fresh, offset, base, size, here, old, heavy, fields, final_vectors, final_buffers, final_fields
+):
     """Copy the finished lanes out."""
     for lane in range(WIDTH):
         if (fresh >> lane) & 1:
@@ -398,7 +490,9 @@ def _finish(fresh, offset, base, size, here, old, heavy, fields, final_vectors, 
 
 @compiled(_LANES.tag)
 def _keep_direction(offset, base, size, here, there, fields, before):
-    """The zero-norm policy: where the new vector is 0, stay at the old one, with its norm and its p, which are in `before`."""
+    """The zero-norm policy: where the new vector is 0, stay at the old one, with its norm and
+    its p, which are in `before`.
+    """
     _mark_overflow(base, fields)
     for lane in range(WIDTH):
         if fields[base + INVERSE_NORM * WIDTH + lane] == np.inf:
@@ -432,7 +526,9 @@ def _rescale_perp(base, fields):
         elif p > fields[base + PERP_HIGH * WIDTH + lane]:
             p /= _UNIT
             exponent += 1.0
-        elif p <= 0.0 or p != p:  # gone, or of the other sign after a wild step: leave it alone from here on
+        elif (
+            p <= 0.0 or p != p
+        ):  # gone, or of the other sign after a wild step: leave it alone from here on
             fields[base + PERP_LOW * WIDTH + lane] = -np.inf
         fields[base + PERP * WIDTH + lane] = p
         fields[base + PERP_EXPONENT * WIDTH + lane] = exponent

@@ -1,14 +1,15 @@
 """Several float64 numbers as one value in compiled code: the lanes of runs that advance together.
 
-numba has no vector type, and its loops over lanes keep every accumulator in memory. These few intrinsics hand LLVM
-explicit vectors, so a kernel reads like its formula, keeps its accumulators in registers, needs no fast-math flag
-(NaN stays NaN) and does the same arithmetic in every lane: a run's result cannot depend on its neighbours.
+numba has no vector type, and its loops over lanes keep every accumulator in memory. These few
+intrinsics hand LLVM explicit vectors, so a kernel reads like its formula, keeps its accumulators in
+registers, needs no fast-math flag (NaN stays NaN) and does the same arithmetic in every lane: a
+run's result cannot depend on its neighbours.
 
-A lone run leaves lanes empty, so it should have few; where there are many runs, more lanes hide the time an operation
-waits for the one before.
+A lone run leaves lanes empty, so it should have few; where there are many runs, more lanes hide the
+time an operation waits for the one before.
 
-numba's disk cache watches the file of the kernel only, so a kernel's name there has the `tag` of its lanes: their width, and
-a sum of this file.
+numba's disk cache watches the file of the kernel only, so a kernel's name there has the `tag` of
+its lanes: their width, and a sum of this file.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def _lanes(width: int) -> SimpleNamespace:
 
     @intrinsic
     def pick(typing_context, array, index):
-        """Entry `index` of what the lanes share (a vector), or row `index` of what each has its own of (rows of lanes)."""
+        """Entry `index` of what the lanes share (a vector), or row `index` of what each has its
+        own of (rows of lanes).
+        """
 
         def generate(context, builder, signature, arguments):
             if signature.args[0].ndim == 1:
@@ -119,8 +122,14 @@ def _lanes(width: int) -> SimpleNamespace:
             half = width
             while half > 1:
                 half //= 2
-                low, high = (ir.Constant(ir.VectorType(ir.IntType(32), half), list(range(k, k + half))) for k in (0, half))
-                value = builder.fadd(builder.shuffle_vector(value, value, low), builder.shuffle_vector(value, value, high))
+                low, high = (
+                    ir.Constant(ir.VectorType(ir.IntType(32), half), list(range(k, k + half)))
+                    for k in (0, half)
+                )
+                value = builder.fadd(
+                    builder.shuffle_vector(value, value, low),
+                    builder.shuffle_vector(value, value, high),
+                )
             return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
 
         return types.float64(lanes), generate
@@ -141,7 +150,9 @@ def _lanes(width: int) -> SimpleNamespace:
     def _llvm(name: str, count: int) -> Callable[..., Any]:
         def call(builder: Any, arguments: Any) -> Any:
             function_type = ir.FunctionType(vector, [vector] * count)
-            function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.v{width}f64")
+            function = cgutils.get_or_insert_function(
+                builder.module, function_type, f"llvm.{name}.v{width}f64"
+            )
             return builder.call(function, arguments)
 
         return call
@@ -150,7 +161,9 @@ def _lanes(width: int) -> SimpleNamespace:
     def multiply_add(typing_context, a, b, c):
         """a·b + c, fused where the machine can."""
         call = _llvm("fmuladd", 3)
-        return lanes(lanes, lanes, lanes), lambda context, builder, signature, arguments: call(builder, arguments)
+        return lanes(lanes, lanes, lanes), lambda context, builder, signature, arguments: call(
+            builder, arguments
+        )
 
     @intrinsic
     def square_root(typing_context, a):

@@ -1,8 +1,9 @@
-"""Gradient descent, WN and rPGD on least squares with random steps: mini-batches and label noise, run by run.
+"""Gradient descent, WN and rPGD on least squares with random steps: mini-batches and label noise,
+run by run.
 
-The rules of `methods/`, in row-space coordinates with the samples kept apart: predictions M x with M = U S of shape
-(m, rank), and one coordinate p that the loss does not see. A step sees the rows and the noise it is given; the loss that
-decides stopping is that of all rows without noise.
+The rules of `methods/`, in row-space coordinates with the samples kept apart: predictions M x with
+M = U S of shape (m, rank), and one coordinate p that the loss does not see. A step sees the rows
+and the noise it is given; the loss that decides stopping is that of all rows without noise.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def advance(
     noise,
     clock,
 ):
-    """Make up to len(vector_values) − 1 steps with every run that is alive, from step number clock[0] on.
+    """Make up to len(vector_values) − 1 steps with every run that is alive, from step number
+    clock[0] on.
 
     Parameters
     ----------
@@ -46,7 +48,8 @@ def advance(
         w (x itself for gradient descent) and its momentum; p is the last column.
     scale, scale_buffer, loss, ended_at, limit, alive : (n,)
     vector_values, scale_values : (count + 1,)
-        The values of both steps; the last is not used: after the last update the iterate is only evaluated.
+        The values of both steps; the last is not used: after the last update the iterate is only
+        evaluated.
     powers : (4,)
         The powers of |g| and ‖w‖ in the two steps.
     rows : (count, b)

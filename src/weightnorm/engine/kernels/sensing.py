@@ -1,12 +1,14 @@
 """Matrix sensing compiled: runs share the two products with the sensors, eight to a block.
 
-A run's factor is kept transposed, T[j] = w_j, each row padded with zeros to a multiple of eight. One step of a run is
-four products: X = Σ_j s_j w_j w_jᵀ (half of it: X is symmetric), the measurements ⟨A_i, X⟩, the gradient M = Σ e_i A_i/m,
-and T M. The two with the sensors are shared by the runs of a block, one lane each. All four are the same 4 × 8 tile of
-a matrix product, whose eight accumulators stay in registers. What a lane computes does not depend on the others.
+A run's factor is kept transposed, T[j] = w_j, each row padded with zeros to a multiple of eight.
+One step of a run is four products: X = Σ_j s_j w_j w_jᵀ (half of it: X is symmetric), the
+measurements ⟨A_i, X⟩, the gradient M = Σ e_i A_i/m, and T M. The two with the sensors are shared by
+the runs of a block, one lane each. All four are the same 4 × 8 tile of a matrix product, whose
+eight accumulators stay in registers. What a lane computes does not depend on the others.
 
-A lone run would leave seven lanes empty; it has the two products with the sensors in a form of its own, vectors along the
-sensors or along the packed entries instead of lanes, with every sum in the same order: the numbers are the same.
+A lone run would leave seven lanes empty; it has the two products with the sensors in a form of its
+own, vectors along the sensors or along the packed entries instead of lanes, with every sum in the
+same order: the numbers are the same.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from .lanes import MIDDLE
 WIDTH, broadcast, lane_sum = MIDDLE.width, MIDDLE.broadcast, MIDDLE.lane_sum
 load, multiply_add, spread, store = MIDDLE.load, MIDDLE.multiply_add, MIDDLE.spread, MIDDLE.store
 
-CHUNK = 32  # packed entries of X that are multiplied with all sensors in one go: the sensors' part stays in cache
+# packed entries of X that are multiplied with all sensors in one go: the sensors' part stays in
+# cache
+CHUNK = 32
 ROWS = 4  # rows of a tile
 GROUP = 4 * WIDTH  # sensors that a lone run measures together
 
@@ -31,7 +35,9 @@ _jit = compiled(MIDDLE.tag, boundscheck=False)
 
 @_jit
 def _tile(a, a_start, a_row, a_step, b, b_start, b_step, count, c, c_start, c_row, add):
-    """Four rows of eight: c[r] (+)= Σ_k a[a_start + r·a_row + k·a_step]·b[b_start + k·b_step : … + 8]."""
+    """Four rows of eight: c[r] (+)= Σ_k a[a_start + r·a_row + k·a_step]·b[b_start + k·b_step : …
+    + 8].
+    """
     zero = spread(0.0)
     c0, c1, c2, c3 = zero, zero, zero, zero
     if add:
@@ -54,8 +60,12 @@ def _tile(a, a_start, a_row, a_step, b, b_start, b_step, count, c, c_start, c_ro
 
 
 @_jit
-def _pack_outer(left, left_start, right, right_start, rank, size, width, square, packed, lane, stride):
-    """The lower triangle of leftᵀ right into every stride-th place of `packed`, for two arrays of `rank` rows."""
+def _pack_outer(
+    left, left_start, right, right_start, rank, size, width, square, packed, lane, stride
+):
+    """The lower triangle of leftᵀ right into every stride-th place of `packed`, for two arrays
+    of `rank` rows.
+    """
     for i in range(0, size, ROWS):
         for k in range(0, i + ROWS, WIDTH):
             a, b = left_start + i, right_start + k
@@ -69,7 +79,9 @@ def _pack_outer(left, left_start, right, right_start, rank, size, width, square,
 
 @_jit
 def _unpack(packed, lane, stride, size, width, square):
-    """The symmetric matrix whose packed form, off the diagonal doubled, is in every stride-th place of `packed`."""
+    """The symmetric matrix whose packed form, off the diagonal doubled, is in every stride-th
+    place of `packed`.
+    """
     place = lane
     for i in range(size):
         for k in range(i):
@@ -92,7 +104,20 @@ def _measure(sensors, num_chunks, num_rows, packed, packed_size, measured, num_b
             b = block * packed_size * WIDTH + chunk * CHUNK * WIDTH
             for i in range(0, num_rows, ROWS):
                 a = (chunk * num_rows + i) * CHUNK
-                _tile(sensors, a, CHUNK, 1, packed, b, WIDTH, CHUNK, measured, block * rows + i * WIDTH, WIDTH, chunk > 0)
+                _tile(
+                    sensors,
+                    a,
+                    CHUNK,
+                    1,
+                    packed,
+                    b,
+                    WIDTH,
+                    CHUNK,
+                    measured,
+                    block * rows + i * WIDTH,
+                    WIDTH,
+                    chunk > 0,
+                )
 
 
 @_jit
@@ -104,15 +129,29 @@ def _combine(sensors, num_chunks, num_rows, measured, packed, packed_size, num_b
             for k in range(0, CHUNK, ROWS):
                 a = chunk * num_rows * CHUNK + k
                 c = (block * packed_size + chunk * CHUNK + k) * WIDTH
-                _tile(sensors, a, 1, CHUNK, measured, block * rows, WIDTH, num_rows, packed, c, WIDTH, False)
+                _tile(
+                    sensors,
+                    a,
+                    1,
+                    CHUNK,
+                    measured,
+                    block * rows,
+                    WIDTH,
+                    num_rows,
+                    packed,
+                    c,
+                    WIDTH,
+                    False,
+                )
 
 
 @_jit
 def _measure_one(groups, packed_size, packed, seen, measured):
-    """⟨A_i, X⟩ of a lone run, whose packed entries are next to each other; into every WIDTH-th place.
+    """⟨A_i, X⟩ of a lone run, whose packed entries are next to each other; into every WIDTH-th
+    place.
 
-    `groups` is flat (groups, packed_size, GROUP): the sensors again, GROUP of them next to each other. Each sum is taken in
-    the same order as in `_measure`, so that the numbers are the same.
+    `groups` is flat (groups, packed_size, GROUP): the sensors again, GROUP of them next to each
+    other. Each sum is taken in the same order as in `_measure`, so that the numbers are the same.
     """
     for group in range(groups.size // (packed_size * GROUP)):
         zero = spread(0.0)
@@ -160,7 +199,9 @@ def _power(base, exponent):
 
 @_jit
 def _shift(factor, start, length, keep, gradient, place, step):
-    """factor ← keep·factor − step·gradient on `length` entries; the sum of its squares afterwards."""
+    """factor ← keep·factor − step·gradient on `length` entries; the sum of its squares
+    afterwards.
+    """
     times, minus, total = spread(keep), spread(-step), spread(0.0)
     for i in range(0, length, WIDTH):
         value = multiply_add(minus, load(gradient, place + i), times * load(factor, start + i))
@@ -186,8 +227,26 @@ def _dot(a, a_start, b, b_start, length):
 
 
 @_jit
-def _update(kind, columns, factor, start, gradient, slope, scale, norm, place, rank, width, eta, gamma, powers, row):
-    """One step of a run from its gradient T M; its scales and norms, one or one per column, begin at `place`."""
+def _update(
+    kind,
+    columns,
+    factor,
+    start,
+    gradient,
+    slope,
+    scale,
+    norm,
+    place,
+    rank,
+    width,
+    eta,
+    gamma,
+    powers,
+    row,
+):
+    """One step of a run from its gradient T M; its scales and norms, one or one per column,
+    begin at `place`.
+    """
     if kind == GRADIENT_DESCENT:
         _shift(factor, start, rank * width, 1.0, gradient, 0, 2.0 * eta)
         return
@@ -200,14 +259,23 @@ def _update(kind, columns, factor, start, gradient, slope, scale, norm, place, r
         scale_step = gamma * _power(abs(g), powers[row + 2]) * _power(n, powers[row + 3])
         if kind == WEIGHT_NORM:
             rate = direction_step * 2.0 * g / (n * n)
-            norm[place + j] = np.sqrt(_shift(factor, begin, length, 1.0 + rate * slope, gradient, j * width, rate))
+            norm[place + j] = np.sqrt(
+                _shift(factor, begin, length, 1.0 + rate * slope, gradient, j * width, rate)
+            )
         else:
             rate = 2.0 * direction_step * g
             size = np.sqrt(_shift(factor, begin, length, 1.0, gradient, j * width, rate))
             if size == 0.0:  # every point of the sphere is equally near: stay
                 _shift(factor, begin, length, 1.0, gradient, j * width, -rate)
             else:
-                _rescale(factor, begin, length, 1.0 / size if np.isfinite(size) else np.nan, factor, begin)
+                _rescale(
+                    factor,
+                    begin,
+                    length,
+                    1.0 / size if np.isfinite(size) else np.nan,
+                    factor,
+                    begin,
+                )
         scale[place + j] = g - scale_step * slope
 
 
@@ -233,7 +301,8 @@ def advance(
     clock,
     groups,
 ):
-    """Make up to steps.shape[1] − 1 steps with the runs `order`; a run that ends keeps the iterate it ended at.
+    """Make up to steps.shape[1] − 1 steps with the runs `order`; a run that ends keeps the iterate
+    it ended at.
 
     Parameters
     ----------
@@ -242,14 +311,16 @@ def advance(
     factor : flat (runs, rank rounded up to a multiple of ROWS, size rounded up to one of WIDTH)
         T, filled up with zeros.
     scale, norm : flat (runs, rank)
-        With one block the first entry of a row counts. The norms of WN are computed, all others are 1.
+        With one block the first entry of a row counts. The norms of WN are computed, all others are
+        1.
     kind, columns, alive, loss, ended_at, limit : (runs,)
         A run that ends is no longer alive; ended_at is the number of the iterate it is at.
     powers : flat (runs, 4)
     order : the runs to advance
     groups : the sensors once more, for a lone run: see `_measure_one`; empty if there are several
     steps : (2, count + 1, len(order))
-        The values of both steps; the last is not used: after the last update the iterate is only evaluated.
+        The values of both steps; the last is not used: after the last update the iterate is only
+        evaluated.
     """
     width = -(-size // WIDTH) * WIDTH
     rows = -(-rank // ROWS) * ROWS
@@ -269,10 +340,14 @@ def advance(
     count = steps.shape[1] - 1
     left = order.size
     for run in order:
-        if kind[run] == WEIGHT_NORM:  # the same sum as after an update: going on equals never having stopped
+        if (
+            kind[run] == WEIGHT_NORM
+        ):  # the same sum as after an update: going on equals never having stopped
             for j in range(rank if columns[run] else 1):
                 start = (run * rows + j) * width
-                norm[run * rank + j] = np.sqrt(_dot(factor, start, factor, start, width if columns[run] else rank * width))
+                norm[run * rank + j] = np.sqrt(
+                    _dot(factor, start, factor, start, width if columns[run] else rank * width)
+                )
     for t in range(count + 1):
         for i in range(order.size):
             run = order[i]
@@ -283,10 +358,21 @@ def advance(
             if columns[run]:
                 for j in range(rank):
                     n = norm[place + j]
-                    _rescale(factor, start + j * width, width, scale[place + j] / (n * n), scratch, j * width)
-                _pack_outer(scratch, 0, factor, start, rank, size, width, square, packed, lane, stride)
+                    _rescale(
+                        factor,
+                        start + j * width,
+                        width,
+                        scale[place + j] / (n * n),
+                        scratch,
+                        j * width,
+                    )
+                _pack_outer(
+                    scratch, 0, factor, start, rank, size, width, square, packed, lane, stride
+                )
             else:
-                _pack_outer(factor, start, factor, start, rank, size, width, square, packed, lane, stride)
+                _pack_outer(
+                    factor, start, factor, start, rank, size, width, square, packed, lane, stride
+                )
         if lone:
             _measure_one(groups, packed_size, packed, buffer, measured)
         else:
@@ -295,7 +381,9 @@ def advance(
             run = order[i]
             if not alive[run]:
                 continue
-            shrink = 1.0 if kind[run] != WEIGHT_NORM or columns[run] else 1.0 / norm[run * rank] ** 2
+            shrink = (
+                1.0 if kind[run] != WEIGHT_NORM or columns[run] else 1.0 / norm[run * rank] ** 2
+            )
             g = 1.0 if kind[run] == GRADIENT_DESCENT or columns[run] else scale[run * rank]
             at = (i // WIDTH) * num_rows * WIDTH + i % WIDTH
             total, along = 0.0, 0.0
@@ -326,8 +414,34 @@ def advance(
             _unpack(packed, lane, stride, size, width, square)
             for j in range(0, rank, ROWS):
                 for k in range(0, size, WIDTH):
-                    _tile(factor, start + j * width, width, 1, square, k, width, size, scratch, j * width + k, width, False)
+                    _tile(
+                        factor,
+                        start + j * width,
+                        width,
+                        1,
+                        square,
+                        k,
+                        width,
+                        size,
+                        scratch,
+                        j * width + k,
+                        width,
+                        False,
+                    )
             _update(
-                kind[run], columns[run], factor, start, scratch, slope[i], scale, norm, run * rank, rank, width,
-                steps[0, t, i], steps[1, t, i], powers, 4 * run,
-            )  # fmt: skip
+                kind[run],
+                columns[run],
+                factor,
+                start,
+                scratch,
+                slope[i],
+                scale,
+                norm,
+                run * rank,
+                rank,
+                width,
+                steps[0, t, i],
+                steps[1, t, i],
+                powers,
+                4 * run,
+            )
