@@ -1,9 +1,8 @@
-"""Step sizes as functions of the step number t = 0, 1, 2, …, and what they become for a method on a
-problem.
+"""Steps as functions of the step number t = 0, 1, 2, …, for any method and problem.
 
-A step is value(t)·|g|^a·‖w‖^b: a value that may change with t, times powers of the current scale
-and of the current norm of w. Wherever a method takes a step, a plain number or any callable t ->
-number will do as well.
+A step is value(t)·|g|^a·‖w‖^b: a value that may change with t, times powers of the current scale g
+and of the current norm of the direction w. Wherever a method takes a step, a plain number or any
+callable t -> number will do as well.
 """
 
 from __future__ import annotations
@@ -24,16 +23,23 @@ __all__ = ["Schedule", "as_schedule", "constant", "curvature", "piecewise", "sca
 
 @dataclass(frozen=True)
 class Schedule:
-    """A step size value(t)·|g|^scale_power·‖w‖^norm_power; build one with the functions of this
-    module.
+    """A step that depends on the step number t: value(t)·|g|^scale_power·‖w‖^norm_power.
+
+    g is the current scale and ‖w‖ the current norm of the direction. Build a schedule with the
+    functions of this module. Called with step numbers, it gives the value without the powers.
 
     Attributes
     ----------
-    phases, switches : tuples
-        The value is phases[i] from t = switches[i − 1] on.
+    phases : tuple of float
+        The values: phases[0] before t = switches[0], and phases[i] from t = switches[i − 1] on.
+    switches : tuple of int
+        The step numbers at which the next value takes over; one fewer than phases.
     function : callable, optional
         t -> value, instead of phases.
-    scale_power, norm_power : float
+    scale_power : float
+        The power of |g|.
+    norm_power : float
+        The power of ‖w‖.
     per_curvature : bool
         Divide by the problem's largest curvature λmax; the powers are then the method's own.
 
@@ -63,14 +69,25 @@ class Schedule:
             object.__setattr__(self, name, _validate.real(name, getattr(self, name)))
 
     def __call__(self, t: Any) -> NDArray[np.float64]:
-        """The value (without the powers) at the step numbers t."""
+        """The value, without the powers of g and ‖w‖, at each step number.
+
+        Parameters
+        ----------
+        t : int or array of int
+            Step numbers, not negative.
+
+        Returns
+        -------
+        array
+            The values, shaped like t.
+        """
         steps = _validate.step_numbers("t", t)
         if self.function is None and not self.switches:
             return np.full(steps.shape, self.phases[0])
         if self.function is None:
             return np.asarray(self.phases)[np.searchsorted(self.switches, steps, side="right")]
-        # One call a step: a function with a branch in it would answer wrongly, or not at all, for a
-        # whole array.
+        # One call per step: a function with a branch in it would answer wrongly, or not at all, for
+        # a whole array.
         return np.array(
             [self._checked(int(step)) for step in steps.ravel()], dtype=np.float64
         ).reshape(steps.shape)
@@ -80,11 +97,26 @@ class Schedule:
         name = f"the step size at t = {t}, from the callable {self.function!r},"
         return _validate.real(name, _validate.answer(name, self.function, t), minimum=0)
 
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        if self.function is not None:
+            value = f"{getattr(self.function, '__name__', self.function)!s}"
+        elif not self.switches:
+            value = repr(self.phases[0])
+        elif len(self.switches) == 1:
+            value = f"two_phase({self.phases[0]!r}, {self.phases[1]!r}, {self.switches[0]})"
+        else:
+            value = f"piecewise({list(self.phases)}, {list(self.switches)})"
+        if self.per_curvature:
+            return f"curvature({'' if value == '1.0' else value})"
+        if self.scale_power or self.norm_power:
+            powers = (("scale_power", self.scale_power), ("norm_power", self.norm_power))
+            return f"scaled({value}{''.join(f', {n}={p:g}' for n, p in powers if p)})"
+        return f"constant({value})" if self.function is None and not self.switches else value
+
     @property
     def settled_from(self) -> int | None:
-        """The step number from which the value no longer changes; None for a callable, which
-        never tells.
-        """
+        """The step number from which the value is constant; None for a callable."""
         if self.function is not None:
             return None
         return self.switches[-1] if self.switches else 0
@@ -114,8 +146,20 @@ def _checked_phases(name: str, values: Any, switches: Any) -> Phases:
 
 
 def constant(value: float) -> Schedule:
-    """The same value at every step.
+    """A step that is the same at every step number.
 
+    Parameters
+    ----------
+    value : float
+        The step; not negative.
+
+    Returns
+    -------
+    Schedule
+        The constant schedule. A method takes the plain number as well.
+
+    Examples
+    --------
     >>> from weightnorm import schedules
     >>> float(schedules.constant(0.1)(1000))
     0.1
@@ -124,9 +168,27 @@ def constant(value: float) -> Schedule:
 
 
 def two_phase(before: float, after: float, switch: int) -> Schedule:
-    """`before` while t < switch, `after` from t = switch on: a frozen scale is two_phase(0, step,
-    switch).
+    """A step with one value before a step number and another from there on.
 
+    It is `before` while t < switch and `after` from t = switch on. A scale that is frozen at first
+    has the schedule two_phase(0, step, switch).
+
+    Parameters
+    ----------
+    before : float
+        The step while t < switch; not negative.
+    after : float
+        The step from t = switch on; not negative.
+    switch : int
+        The step number of the change; not negative.
+
+    Returns
+    -------
+    Schedule
+        The schedule of the two phases.
+
+    Examples
+    --------
     >>> from weightnorm import schedules
     >>> freeze = schedules.two_phase(0.0, 0.1, switch=5000)
     >>> float(freeze(4999)), float(freeze(5000))
@@ -142,8 +204,24 @@ def two_phase(before: float, after: float, switch: int) -> Schedule:
 
 
 def piecewise(values: Sequence[float], switches: Sequence[int]) -> Schedule:
-    """values[0] while t < switches[0], values[i] from t = switches[i − 1] on.
+    """A step that is constant between given step numbers.
 
+    It is values[0] while t < switches[0], and values[i] from t = switches[i − 1] on.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The steps; not negative, and one more than switches.
+    switches : sequence of int
+        The step numbers of the changes, increasing.
+
+    Returns
+    -------
+    Schedule
+        The piecewise constant schedule.
+
+    Examples
+    --------
     >>> from weightnorm import schedules
     >>> schedules.piecewise([1.0, 0.5, 0.25], switches=[10, 20])([0, 10, 19, 20])
     array([1.  , 0.5 , 0.5 , 0.25])
@@ -155,8 +233,32 @@ def piecewise(values: Sequence[float], switches: Sequence[int]) -> Schedule:
 
 
 def scaled(value: Step, scale_power: float = 0.0, norm_power: float = 0.0) -> Schedule:
-    """value(t)·|g|^scale_power·‖w‖^norm_power, for a number, a schedule or a callable `value`.
+    """A step that is proportional to powers of the current scale and of the current norm of w.
 
+    It is value(t)·|g|^scale_power·‖w‖^norm_power, with g the scale and w the direction.
+
+    Parameters
+    ----------
+    value : float, Schedule or callable
+        The step without the powers: a number, a schedule, or a function of the step number t. The
+        powers of a schedule are kept, and these are added to them.
+    scale_power : float
+        The power of |g|.
+    norm_power : float
+        The power of ‖w‖.
+
+    Returns
+    -------
+    Schedule
+        The schedule with these powers.
+
+    Raises
+    ------
+    ValueError
+        For a `curvature` schedule, whose powers are the method's own.
+
+    Examples
+    --------
     >>> from weightnorm import schedules
     >>> schedules.scaled(0.1, norm_power=1).norm_power  # the paper's c‖W‖
     1.0
@@ -175,13 +277,26 @@ def scaled(value: Step, scale_power: float = 0.0, norm_power: float = 0.0) -> Sc
 
 
 def curvature(factor: Step = 1.0) -> Schedule:
-    """The inverse of the largest curvature a direction step meets: one that stays stable at any
-    scale.
+    """A step that is stable at any scale: the inverse of the largest curvature it meets.
 
-    factor/(g² λmax) for rPGD, factor·‖w‖²/(g² λmax) for WN, factor/λmax for gradient descent, with
-    λmax the largest eigenvalue of AᵀA. The paper prints ‖w‖ for WN; the gradient and the curvature
-    both lose a factor ‖w‖², so ‖w‖² it is. Undefined at g = 0.
+    It is factor/(g² λmax) for rPGD, factor·‖w‖²/(g² λmax) for weight normalization and factor/λmax
+    for gradient descent, with g the scale, w the direction and λmax the largest eigenvalue of AᵀA.
+    The paper prints ‖w‖ for weight normalization; the gradient and the curvature both lose a factor
+    ‖w‖², so ‖w‖² it is. The step is undefined at g = 0.
 
+    Parameters
+    ----------
+    factor : float, Schedule or callable
+        What to multiply the inverse with: a number, a function of the step number t, or a schedule
+        without powers.
+
+    Returns
+    -------
+    Schedule
+        The schedule; λmax is put in when a method runs on a problem.
+
+    Examples
+    --------
     >>> from weightnorm import schedules
     >>> schedules.curvature(0.5).per_curvature
     True
@@ -196,7 +311,30 @@ Step = float | Schedule | Callable[[int], float]
 
 
 def as_schedule(name: str, step: Step) -> Schedule:
-    """The schedule a user's step stands for: itself, a constant, or a callable wrapped."""
+    """Turn what a user gives as a step into a schedule.
+
+    A schedule is itself, a number is a constant schedule, and a callable becomes a schedule that
+    calls it.
+
+    Parameters
+    ----------
+    name : str
+        What error messages call the step.
+    step : float, Schedule or callable
+        The step: a number that is not negative, a schedule, or a function of the step number t.
+
+    Returns
+    -------
+    Schedule
+        The schedule.
+
+    Examples
+    --------
+    >>> from weightnorm import schedules
+    >>> decay = schedules.as_schedule("step", lambda t: 0.1 / (1 + t))
+    >>> decay([0, 1, 4])
+    array([0.1 , 0.05, 0.02])
+    """
     if isinstance(step, Schedule):
         return step
     if callable(step):
@@ -213,7 +351,14 @@ def _constant(value: float) -> Schedule:
 class StepSize:
     """A schedule bound to a method and a problem: value(t)·factor·|g|^scale_power·‖w‖^norm_power.
 
-    The factor is a number, or one per run (n,) where each run has a problem of its own.
+    Attributes
+    ----------
+    schedule : Schedule
+        Where value(t) comes from.
+    factor : float or (n,) array
+        A number, or one per run where each run has a problem of its own.
+    scale_power, norm_power : float
+        The powers of the scale |g| and of the direction's norm ‖w‖.
     """
 
     schedule: Schedule
@@ -222,7 +367,7 @@ class StepSize:
     norm_power: float
 
     def values(self, start: int, count: int) -> NDArray[np.float64]:
-        """The values, without factor and powers, of the steps start … start + count − 1."""
+        """The values, without factor and powers, of the steps start, …, start + count − 1."""
         return self.schedule(np.arange(start, start + count))
 
     def undefined_at(self, scale: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -231,8 +376,25 @@ class StepSize:
 
 
 def bind_steps(method: Any, problem: Any) -> tuple[StepSize, StepSize]:
-    """The method's schedules with the problem's curvature put in; refuses, naming both, what the
-    problem lacks.
+    """Put the problem's curvature into the two schedules of a method: those of w and of g.
+
+    Parameters
+    ----------
+    method : Method
+        The training rule, with its schedules.
+    problem : Problem
+        The problem it is to run on.
+
+    Returns
+    -------
+    tuple of StepSize
+        For the direction (or the weights themselves) and for the scale.
+
+    Raises
+    ------
+    ValueError
+        For a curvature step on a problem without a largest curvature, or with a zero one; it names
+        both.
     """
     vector, scale = method.schedules
     return _bind(method, vector, problem), _bind(method, scale, problem)
@@ -252,7 +414,7 @@ def _bind(method: Any, schedule: Schedule, problem: Any) -> StepSize:
 
 
 def require_curvature(method: Any, problem: Any) -> None:
-    """Refuse, naming both, a curvature step on a problem without a largest curvature."""
+    """Refuse a curvature step on a problem without a largest curvature, naming both."""
     if any(schedule.per_curvature for schedule in method.schedules) and not getattr(
         problem, "has_curvature", False
     ):

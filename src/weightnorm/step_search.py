@@ -27,16 +27,29 @@ Rule = Callable[[float], Method]
 
 HIGH_LOSS = 1e-3  # above this …
 IMPROVEMENT = 0.98  # … a best loss that has not shrunk to this share of itself …
-PATIENCE = (
-    2_000  # … in so many steps, by a loss that goes up and down, means that the step is too large
-)
+# … in so many steps, by a loss that goes up and down, means that the step is too large
+PATIENCE = 2_000
 SLICE = 500
 MAX_BUDGET = 10**9  # steps of the last refinement, at most: an hour and more
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One step size that was tried."""
+    """One step that a search tried, and where its run ended.
+
+    Attributes
+    ----------
+    step : float
+        The step.
+    status : Status
+        How the run ended.
+    num_steps : int
+        How many updates it made.
+    loss, norm : float
+        The loss and the nuclear norm of X at the end.
+    weights : (d, d) array
+        X at the end.
+    """
 
     step: float
     status: Status
@@ -48,15 +61,15 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class StepSearch:
-    """What a search found.
+    """What `search_step` found: the first step that converges, and how the answer changes below it.
 
     Attributes
     ----------
     found : bool
         Whether any candidate converged within max_steps.
     step, norm : float
-        The first step size that converged, and the nuclear norm there: what the paper reports. NaN
-        if none did.
+        The first step that converged, and the nuclear norm there: what the paper reports. NaN if
+        none did.
     candidates : tuple of Candidate
         Those tried, the largest step first; a candidate dropped because it could not converge
         counts as diverged, one dropped because it was not needed as max_steps.
@@ -67,6 +80,16 @@ class StepSearch:
     change : float
         By how much the last halving changed it: how far `limit` may still be from the answer of
         infinitely small steps.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_sensing(size=8, rank=1, num_measurements=24, seed=0)
+    >>> start = wn.datasets.sensing_start(8, alpha=0.1, seed=0)
+    >>> rule = lambda c: wn.RPGD(c, c, blocks="columns")
+    >>> search = wn.search_step(problem, rule, **start, refinements=2)
+    >>> len(search.refined), search.change < 1.0
+    (3, True)
     """
 
     candidates: tuple[Candidate, ...]
@@ -79,17 +102,17 @@ class StepSearch:
 
     @property
     def step(self) -> float:
-        """The first step size that converged."""
+        """The first step that converged; NaN if none did."""
         return self.refined[0].step if self.refined else math.nan
 
     @property
     def norm(self) -> float:
-        """The nuclear norm at the first step size that converged."""
+        """The nuclear norm at the first step that converged; NaN if none did."""
         return self.refined[0].norm if self.refined else math.nan
 
     @property
     def limit(self) -> float:
-        """The nuclear norm at the smallest refined step."""
+        """The nuclear norm at the smallest refined step; NaN if none converged."""
         return self.refined[-1].norm if self.refined else math.nan
 
     @property
@@ -123,30 +146,45 @@ def search_step(
     max_steps: int = 40_000,
     threads: int | None = None,
 ) -> StepSearch:
-    """Halve the step from `largest` until a run converges, as the paper does, and then go on
-    halving.
+    """Find a step for matrix sensing: halve it until a run converges, then go on halving.
 
-    The first step that converges sits at the edge of stability, and where it ends depends on it;
-    the refined answers show what small steps give. All candidates advance together and share their
-    matrix products; one that cannot converge is dropped as soon as it shows: it diverges, or its
-    loss stays above 1e-3 going up and down while its best shrinks by less than 2 % in 2,000 steps.
+    Halving until a run converges is what the paper does. The first step that converges sits at the
+    edge of stability, and where it ends depends on it; the refined answers show what small steps
+    give. All candidates advance together and share their matrix products; one that cannot converge
+    is dropped as soon as it shows: it diverges, or its loss stays above 1e-3 going up and down
+    while its best shrinks by less than 2 % in 2,000 steps.
 
     Parameters
     ----------
     problem : MatrixSensing
+        The measurements.
     rule : callable
         step -> method, for instance `lambda c: wn.RPGD(c, c)`.
     scale, direction
-        As in `run`.
-    largest, num_candidates
-        The candidates are largest/2^k for k = 0 … num_candidates − 1.
+        The start, as in `run`.
+    largest : float
+        The first candidate; greater than 0.
+    num_candidates : int
+        How many candidates: largest/2^k for k = 0 … num_candidates − 1.
     refinements : int
         Halvings beyond the first step that converged.
     tolerance : float
+        A run converges at the first iterate with loss <= tolerance; greater than 0.
     max_steps : int
-        For a candidate; each halving beyond the first that converged has twice as many.
+        Updates for one candidate; each halving beyond the first that converged has twice as many.
     threads : int, optional
         All cores by default.
+
+    Returns
+    -------
+    StepSearch
+        The first step that converged, all candidates, and the refined answers.
+
+    Raises
+    ------
+    TypeError
+        If the problem is no MatrixSensing, or the rule gives a method that is not compiled: one of
+        your own, or one with momentum or random steps.
 
     Examples
     --------
@@ -175,7 +213,24 @@ def search_steps(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[StepSearch]:
-    """`search_step` for many (rule, scale, direction) on one problem, all together."""
+    """Run `search_step` for many (rule, scale, direction) on one problem, all together.
+
+    Parameters
+    ----------
+    problem : MatrixSensing
+        The measurements.
+    tasks : sequence of (rule, scale, direction)
+        One search each; see `search_step`.
+    largest, num_candidates, refinements, tolerance, max_steps, threads
+        As in `search_step`.
+    progress : callable, optional
+        Called as progress(ended, total) with the numbers of runs.
+
+    Returns
+    -------
+    list of StepSearch
+        One per task.
+    """
     if getattr(problem, "backend", None) != "sensing":
         raise TypeError(
             f"problem must be a MatrixSensing, got {type(problem).__name__}; search_step is for "

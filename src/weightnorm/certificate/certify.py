@@ -19,11 +19,12 @@ INSTANCES = 24
 
 @dataclass(frozen=True)
 class Line:
-    """A claim and what was found.
+    """One claim of the paper and what the checks found.
 
     Attributes
     ----------
     claim : Claim
+        The claim: what the paper prints, what is true, and where.
     verdict : str
         "holds", "holds with condition", "fails as printed", or "broken" if the exact form failed.
     comparisons, printed : int
@@ -31,6 +32,18 @@ class Line:
     refuted : int
         How often the printed one failed.
     counterexample : dict or None
+        The numbers of one case where the printed form failed.
+    ok : bool
+        Whether the exact form passed.
+    as_established : bool
+        Whether the verdict is the established one.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> line = wn.verify(instances=2, only=["gv-recursion"])["gv-recursion"]
+    >>> line.verdict, line.refuted > 0, line.ok
+    ('fails as printed', True, True)
     """
 
     claim: Claim
@@ -42,18 +55,26 @@ class Line:
 
     @property
     def ok(self) -> bool:
-        """Whether the exact form stood."""
+        """Whether the exact form passed every comparison."""
         return self.verdict != "broken"
 
     @property
     def as_established(self) -> bool:
-        """Whether the evidence gives the established verdict; too few instances may miss a
-        counterexample.
+        """Whether the evidence gives the established verdict.
+
+        With too few instances a counterexample may not turn up.
         """
         return self.verdict == self.claim.verdict
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """The line as plain data, for JSON.
+
+        Returns
+        -------
+        dict
+            With the keys "id", "verdict", "ok", "established_verdict", "paper", "printed", "exact",
+            "functions", "comparisons", "printed_tested", "printed_refuted" and "counterexample".
+        """
         return {
             "id": self.claim.id,
             "verdict": self.verdict,
@@ -72,7 +93,24 @@ class Line:
 
 @dataclass(frozen=True)
 class Certificate:
-    """All lines of a verification."""
+    """The result of `verify`: one line per claim. `certificate[id]` is the line of a claim.
+
+    Attributes
+    ----------
+    lines : tuple of Line
+        The claims that were checked, in the order of the paper's index.
+    instances, seed : int
+        What `verify` was called with.
+    ok : bool
+        Whether every claim held in its exact form.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> certificate = wn.verify(instances=2, only=["orthogonal-gstar"])
+    >>> certificate["orthogonal-gstar"].verdict, certificate.ok
+    ('holds', True)
+    """
 
     lines: tuple[Line, ...]
     instances: int
@@ -99,18 +137,32 @@ def verify(
 ) -> Certificate:
     """Check every claim of the theory against simulations that share no code with it.
 
+    Each claim is tried on random and on hostile instances, in the exact form that
+    `weightnorm.theory` computes and in the form the paper prints.
+
     Parameters
     ----------
     instances : int
-        Random and hostile instances per claim, about.
+        How many instances per claim, about; at least 1. Few instances may miss a counterexample.
     seed : int
+        Seed of the instances; not negative. Every claim has its own random stream.
     only : sequence of str, optional
         The ids of the claims to check; all by default.
     progress : callable, optional
         Called as progress(done, total, id of the next claim).
     perturb : float
-        Falsify every prediction by this share: then everything that is checked must turn red. For
+        Falsify every prediction by this share: then everything that is checked must fail. For
         testing the checks.
+
+    Returns
+    -------
+    Certificate
+        One line per claim, with its verdict; `.ok` if every exact form passed.
+
+    Raises
+    ------
+    ValueError
+        If `only` has an id that is no claim.
 
     Examples
     --------
@@ -142,9 +194,8 @@ def verify(
 
 def _line(claim: Claim, instances: int, seed: int, perturb: float) -> Line:
     evidence = Evidence(perturb)
-    rng = np.random.default_rng(
-        [zlib.crc32(claim.id.encode()), seed]
-    )  # its own stream: adding a claim changes no other
+    # its own stream: adding a claim changes no other
+    rng = np.random.default_rng([zlib.crc32(claim.id.encode()), seed])
     CHECKS[claim.id](evidence, rng, instances)
     refuted = len(evidence.refutations) + len(evidence.exceptions)
     return Line(

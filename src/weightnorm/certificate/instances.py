@@ -37,7 +37,7 @@ class Instance:
         return solution_of(self.problem)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """The instance in a few numbers, for a counterexample."""
         m, d = self.problem.shape
         return {

@@ -25,20 +25,22 @@ METHODS = ("rpgd", "wn", "gd")
 
 
 class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignore[misc]
-    """Logistic regression by weight normalization: two classes with one scale, more with one scale
-    a class.
+    """Logistic regression by weight normalization, for two classes or more.
 
-    Where the classes can be separated training drives the weights towards the maximum margin, and
-    the part of the direction that the data cannot see vanishes like g^(−1/ratio); gradient descent
-    keeps it.
+    Two classes have one scale, more than two have one scale per class. Where the classes can be
+    separated, training leads the weights towards the maximum margin, and the part of the direction
+    that the data cannot see vanishes like g^(−1/ratio) as the scale g grows; gradient descent keeps
+    it.
 
     Parameters
     ----------
     method : {"rpgd", "wn", "gd"}
+        Projected gradient descent with a scale, weight normalization, gradient descent.
     scale : float
-        g0 of every class.
+        g0, the scale of every class at the start.
     direction : (n_features,) or (n_classes, n_features) array, optional
-        w0, the second form for more than two classes; random if not given.
+        w0, the direction of the start, the second form for more than two classes; random if not
+        given.
     coef_init : array of the same shape, or of coef_'s, optional
         A warm start, instead of scale and direction.
     intercept_init : array shaped like intercept_, optional
@@ -48,9 +50,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         ratio·max(g², n_samples/‖X‖_F²) (X centred), so that it means the same in any units of X.
         The smaller it is, the more of the start is forgotten.
     direction_step, scale_step : float, Schedule or callable, optional
-        By default chosen anew every 50 steps, and smaller after steps that did not lower the loss,
-        with γ = c·η; one number gives the other. `direction_step` is the step of gradient descent
-        too.
+        The steps η of w and γ of g. By default chosen anew every 50 steps, and smaller after steps
+        that did not lower the loss, with γ = c·η; one number gives the other. `direction_step` is
+        the step of gradient descent too.
     fit_intercept : bool
         The intercept is trained as the weight of one more, constant feature, as large as the others
         are on average.
@@ -58,15 +60,22 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         Training stops when the loss is at most this share of its value at zero weights, or falls by
         less than that in 50 steps.
     max_iter : int
+        The most steps that training makes.
     random_state : int, RandomState or None
+        For the direction.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
+        The labels, sorted.
     coef_ : (1, n_features) or (n_classes, n_features) array
+        The coefficients, one row for two classes.
     intercept_ : (1,) or (n_classes,) array
+        The intercepts; 0 without one.
     n_iter_ : int
+        Steps made, at least 1.
     status_ : str
+        "converged", or why training stopped.
     scale_ : (1,) or (n_classes,) array
         g of every class at the end: the norm of its weights, the intercept's included.
     perp_norm_ : float
@@ -117,8 +126,25 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> WeightNormClassifier:
-        """Fit to samples X (n_samples, n_features), dense or sparse, and labels y of at least
-        two classes.
+        """Fit the coefficients to samples and labels.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            The samples.
+        y : (n_samples,) array
+            The labels, of at least two classes.
+
+        Returns
+        -------
+        WeightNormClassifier
+            Itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            If y has fewer than two classes, or a step is a curvature step: a classifier has no
+            fixed largest curvature.
         """
         method, ratio, tol, max_iter = self._options(METHODS)
         for name in ("direction_step", "scale_step"):
@@ -142,9 +168,8 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         targets = one_hot[:, 1:] if self.classes_.size == 2 else one_hot
         intercept = bool(self.fit_intercept)
         centred = centre(X, intercept, add_constant=intercept)
-        problem = GeneralizedLinear(
-            centred.A, np.zeros(len(labels)), "squared"
-        )  # for its factorisation
+        # for its factorisation
+        problem = GeneralizedLinear(centred.A, np.zeros(len(labels)), "squared")
         problem.factorise(centred.noise)
         matrix = problem.reduce().problem.matrix
         scale, directions = self._start(X.shape[1], targets.shape[1], centred)
@@ -178,21 +203,54 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         self.perp_norm_ = self.min_norm_distance_ = float(np.linalg.norm(trained.weights[-1]))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The logits: (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        """The logits of samples.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            The samples.
+
+        Returns
+        -------
+        (n_samples,) or (n_samples, n_classes) array
+            The logit of the second class for two classes, of every class for more.
+        """
         check_is_fitted(self)
         X = self._data(X, reset=False)
         logits = predictions(X, self.coef_.T, self.intercept_)
         return logits[:, 0] if self.classes_.size == 2 else logits
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of every class."""
+        """The probability of every class.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            The samples.
+
+        Returns
+        -------
+        (n_samples, n_classes) array
+            The probabilities; the columns are in the order of `classes_`.
+        """
         logits = self.decision_function(X)
         if self.classes_.size == 2:
             return np.column_stack([expit(-logits), expit(logits)])
         return np.asarray(softmax(logits, axis=1))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class."""
+        """The likeliest class of every sample.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            The samples.
+
+        Returns
+        -------
+        (n_samples,) array
+            Labels, as in `classes_`.
+        """
         logits = self.decision_function(X)
         which = (logits > 0).astype(np.intp) if self.classes_.size == 2 else logits.argmax(axis=1)
         return np.asarray(self.classes_[which])

@@ -72,9 +72,8 @@ def centre(X: Any, fit_intercept: bool, add_constant: bool = False) -> Centred:
     inside[:] = X
     if fit_intercept:
         inside -= means
-        inside -= inside.mean(
-            axis=0
-        )  # again: what rounding left of the mean would become a direction of its own
+        # again: what rounding left of the mean would become a direction of its own
+        inside -= inside.mean(axis=0)
     constant = (
         _size(float(np.einsum("ij,ij->", inside, inside)) / inside.size) if add_constant else 0.0
     )

@@ -26,15 +26,14 @@ METHODS = ("limit", "rpgd", "wn", "gd")
 
 
 class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[misc]
-    """Linear regression by weight normalization, from any start: an interpolating fit near minimum
-    norm.
+    """Linear regression by weight normalization: an interpolating fit near minimum norm.
 
-    With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖ they end
-    near those of smallest norm, even from a start far from zero. `method="limit"` goes to where
-    training with small steps would end, by one factorisation and a scalar root instead of
-    iterations (where a start no better than zero leaves the sign of the scale open, a short
-    integration settles it); the others make the steps. Where there is nothing to fit, because y is
-    constant or out of reach, the coefficients are zero.
+    With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖, with a
+    scale g and a direction w, they end near those of smallest norm, even from a start far from
+    zero. `method="limit"` goes to where training with small steps would end, by one factorisation
+    and a scalar root instead of iterations (where a start no better than zero leaves the sign of
+    the scale open, a short integration settles it); the others make the steps. Where there is
+    nothing to fit, because y is constant or out of reach, the coefficients are zero.
 
     Parameters
     ----------
@@ -44,29 +43,33 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
     scale : float
         g0, the norm of the coefficients at the start.
     direction : (n_features,) array, optional
-        w0; random if not given.
+        w0, the direction of the start; random if not given.
     coef_init : (n_features,) array, optional
-        A warm start: coefficients to begin at, instead of scale and direction.
+        A warm start: the coefficients to start at, instead of scale and direction.
     ratio : float
-        The scale's rate over the direction's, in units of ‖x*‖²: c = ratio·‖x*‖², so that it means
-        the same in any units of X and y. The smaller it is, the closer the end is to minimum norm:
-        from a zero scale at e^(−1/(2·ratio)).
+        The scale's rate over the direction's, in units of ‖x*‖², with x* the coefficients of
+        smallest norm: c = ratio·‖x*‖², so that it means the same in any units of X and y. The
+        smaller it is, the closer the end is to minimum norm: from a zero scale at e^(−1/(2·ratio)).
     direction_step, scale_step : float, Schedule or callable, optional
-        The steps of w and g, for those who want to choose them. By default half of what is stable,
-        with γ = c·η, which also gives the other if one of them is a number; schedules come in
-        pairs. `direction_step` is the step of gradient descent too.
+        The steps η of w and γ of g, for those who want to choose them. By default half of what is
+        stable, with γ = c·η, which also gives the other if one of them is a number; schedules come
+        in pairs. `direction_step` is the step of gradient descent too.
     fit_intercept : bool
+        Whether to fit an intercept; it is not part of the norm.
     tol : float
         Training stops when the loss is within this share of what it can fall, from zero weights to
         its least value.
     max_iter : int
+        The most steps that training makes.
     random_state : int, RandomState or None
         For the direction.
 
     Attributes
     ----------
     coef_ : (n_features,) array
+        The coefficients.
     intercept_ : float
+        The intercept; 0 without one.
     n_iter_ : int
         Steps made, at least 1; 1 for the limit, which makes none.
     status_ : str
@@ -119,7 +122,25 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> WeightNormRegressor:
-        """Fit to samples X (n_samples, n_features), dense or sparse, and targets y."""
+        """Fit the coefficients to samples and targets.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            The samples.
+        y : (n_samples,) array
+            The targets.
+
+        Returns
+        -------
+        WeightNormRegressor
+            Itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            If training diverges, or the coefficients overflow.
+        """
         method, ratio, tol, max_iter = self._options(METHODS)
         X, y = self._data(X, y, y_numeric=True)
         require_squares(X)
@@ -157,7 +178,18 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The fitted values at samples X."""
+        """The fitted values at samples X.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            The samples.
+
+        Returns
+        -------
+        (n_samples,) array
+            X coef_ + intercept_.
+        """
         check_is_fitted(self)
         X = self._data(X, reset=False)
         return predictions(X, self.coef_, self.intercept_)

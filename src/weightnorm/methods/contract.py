@@ -23,15 +23,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class State:
-    """Where n runs stand: a vector, a scale, and any other arrays a method keeps, by name. All have
-    the run axis first.
+    """Where n runs stand: a vector, a scale, and any other arrays a method keeps, by name.
+
+    All arrays have the run axis first.
 
     Attributes
     ----------
     vector : (n, d) array or, for problems whose weights are a factor, (n, d, r)
-        w, or the weights x themselves for a method without a scale.
+        The direction w, or the weights x themselves for a method without a scale.
     scale : (n,) array, or (n, r) with one scale per column
-        g; ones for a method without a scale.
+        The scale g; ones for a method without a scale.
     arrays : mapping of name -> array (n, …)
         The method's own; momentum keeps its buffers here.
 
@@ -52,7 +53,18 @@ class State:
         return self.arrays[name]
 
     def also(self, **arrays: Any) -> State:
-        """The same state with these arrays, new ones or instead of those of the same name."""
+        """The same state with these arrays added, or put in place of those with the same name.
+
+        Parameters
+        ----------
+        **arrays : arrays (n, …)
+            By name, each with one entry per run along its first axis.
+
+        Returns
+        -------
+        State
+            A new state; this one is not changed.
+        """
         for name, array in arrays.items():
             if np.ndim(array) == 0 or len(array) != len(self.scale):
                 raise ValueError(
@@ -67,16 +79,46 @@ class State:
         )
 
     def moved(self, vector: Array, scale: Array, **arrays: Any) -> State:
-        """The state after a step: a new vector and scale, the arrays that are given, and all
-        others as they were.
+        """The state after a step; arrays that are not given stay as they were.
+
+        Parameters
+        ----------
+        vector : array
+            The new vector, shaped like the old one.
+        scale : array
+            The new scale, shaped like the old one.
+        **arrays : arrays (n, …)
+            New arrays by name.
+
+        Returns
+        -------
+        State
+            A new state; this one is not changed.
         """
         return State(vector, scale, self.arrays).also(**arrays)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The loss (n,) at a state, and its gradients in the method's own coordinates, shaped like
-    the state.
+    """The loss at a state, and its gradients in the method's own coordinates.
+
+    Attributes
+    ----------
+    loss : (n,) array
+        One loss per run.
+    vector_gradient : array
+        The gradient by the state's vector, and shaped like it.
+    scale_gradient : array
+        The gradient by the state's scale, and shaped like it; zeros for a method without a scale.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    >>> method = wn.RPGD(0.1, 0.1)
+    >>> state = method.init(np.array([2.0]), np.array([[1.0, 0.0]]))
+    >>> method.evaluate(problem, state).scale_gradient
+    array([1.])
     """
 
     loss: Array
@@ -85,13 +127,21 @@ class Evaluation:
 
 
 class Sampling(Protocol):
-    """How a method draws its samples: `draws(num_samples)` answers, for any step number, which
-    rows and what noise.
-    """
+    """How a method draws its samples: which rows each step sees, and with what noise."""
 
     def draws(self, num_samples: int) -> Any:
-        """An object whose at(t) gives the rows (b,) and the noise of y (m,) of step t, each None
-        where there is none.
+        """The draws for a problem of so many samples.
+
+        Parameters
+        ----------
+        num_samples : int
+            m, the number of samples.
+
+        Returns
+        -------
+        object
+            Its at(t) gives the rows (b,) and the noise of y (m,) of step t, each None where there
+            is none.
         """
 
 
@@ -134,13 +184,26 @@ class Method(Protocol):
     def update(
         self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
     ) -> State:
-        """The state after one step; the one given must not be changed. The steps are shaped like
-        the scale.
+        """The state after one step; the one given must not be changed.
+
+        Parameters
+        ----------
+        state : State
+            Before the step.
+        evaluation : Evaluation
+            Loss and gradients there.
+        vector_step, scale_step : arrays
+            The steps, shaped like the scale.
+
+        Returns
+        -------
+        State
+            After the step.
         """
 
 
 def block_dot(a: Array, b: Array, scale: Array) -> Array:
-    """⟨a, b⟩ over all that shares a scale: a whole run, or each column of it."""
+    """The inner product ⟨a, b⟩ over all that shares a scale: a whole run, or each column of it."""
     axes = tuple(range(1, a.ndim)) if scale.ndim == 1 else (1,)
     return np.asarray((a * b).sum(axis=axes))
 

@@ -16,13 +16,16 @@ _FROZEN = constant(0.0)
 
 @dataclass(frozen=True, repr=False)
 class GradientDescent(Training):
-    """Gradient descent on the weights themselves.
+    """Gradient descent on the weights themselves: x ← x − η ∇f(x).
 
-    It keeps every part of its start that the data cannot see: on least squares it ends at x* + x0⊥.
+    It keeps every part of its start that the data cannot see: on least squares it ends at x* + x0⊥,
+    with x* the minimum-norm solution and x0⊥ the part of the start orthogonal to the row space of
+    A.
 
     Parameters
     ----------
     step : float, Schedule or callable
+        η: a number, a schedule, or a function of the step number t.
     momentum, nesterov, batch_size, label_noise, seed
         See `weightnorm.methods.Training`.
 

@@ -18,12 +18,12 @@ from .weight_norm import WeightNorm
 
 @dataclass(frozen=True)
 class Row:
-    """One method.
+    """One method of the registry: its name, class, label and parameters.
 
     Attributes
     ----------
     name : str
-        What a sweep file calls it: kind = "rpgd".
+        Its short name wherever a method is named by text: kind = "rpgd" in a sweep file.
     method : type
         Its class, a frozen dataclass.
     label : str
@@ -32,6 +32,12 @@ class Row:
         The fields of the class that a sweep file may set.
     kernel : str or None
         The name of its code in `engine/kernels`, if it is compiled.
+
+    Examples
+    --------
+    >>> from weightnorm.methods.registry import REGISTRY
+    >>> [row.label for row in REGISTRY]
+    ['gradient descent', 'rPGD', 'weight normalization']
     """
 
     name: str
@@ -45,18 +51,18 @@ _TRAINING = ("momentum", "nesterov", "batch_size", "label_noise", "seed")
 
 REGISTRY: tuple[Row, ...] = (
     Row(
-        "gradient_descent",
+        "gd",
         GradientDescent,
         "gradient descent",
         ("step", *_TRAINING),
         "GRADIENT_DESCENT",
     ),
-    Row("rpgd", RPGD, "rPGD", ("direction_step", "scale_step", *_TRAINING), "RPGD"),
+    Row("rpgd", RPGD, "rPGD", ("direction_step", "scale_step", "blocks", *_TRAINING), "RPGD"),
     Row(
-        "weight_norm",
+        "wn",
         WeightNorm,
         "weight normalization",
-        ("direction_step", "scale_step", "initial_norm", *_TRAINING),
+        ("direction_step", "scale_step", "blocks", "initial_norm", *_TRAINING),
         "WEIGHT_NORM",
     ),
 )

@@ -17,13 +17,14 @@ from .training import Training
 class RPGD(Training):
     """Reparametrised projected gradient descent: x = g·w with ‖w‖ = 1 after every step.
 
-    With G = ∇f(g w): v = w − η g G, w ← v/‖v‖, g ← g − γ⟨w, G⟩. Zero-norm policy: where v = 0
-    exactly, every point of the sphere is equally near; w stays where it is for that step.
+    g is the scale and w the direction. With G = ∇f(g w), the gradient by the weights: v = w − η g
+    G, w ← v/‖v‖, g ← g − γ⟨w, G⟩. Where v = 0 exactly, every point of the sphere is equally near,
+    and w stays where it is for that step.
 
     Parameters
     ----------
     direction_step, scale_step : float, Schedule or callable
-        η for w and γ for g.
+        η for w and γ for g: a number, a schedule, or a function of the step number t.
     blocks : {"all", "columns"}
         One scale for all weights, or one for each column of a matrix problem's factor.
     momentum, nesterov, batch_size, label_noise, seed
@@ -31,7 +32,7 @@ class RPGD(Training):
 
     Examples
     --------
-    Freeze the scale for 1,000 steps, then thaw it:
+    Freeze the scale for 1,000 steps, then free it:
 
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(seed=0)

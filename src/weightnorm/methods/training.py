@@ -18,24 +18,30 @@ BUFFERS = ("vector_buffer", "scale_buffer")  # what momentum keeps in a state
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The options of every built-in method, by keyword.
+    """Options of every built-in method, by keyword: momentum, mini-batches and label noise.
 
     Parameters
     ----------
     momentum : float
-        β in [0, 1), in torch's convention: v ← βv + ∇ for w and for g, from zero; w ← w − ηv, g ← g
-        − γv_g.
+        β in [0, 1), in torch's convention: v ← βv + ∇ for the direction w and for the scale g, from
+        zero; w ← w − ηv, g ← g − γv_g.
     nesterov : bool
         Step along ∇ + βv instead of v.
     batch_size : int, optional
         Every step sees so many samples, drawn without replacement, and their gradient times
-        m/batch_size.
+        m/batch_size, with m the number of all samples.
     label_noise : float
         The standard deviation of fresh Gaussian noise on y at every step.
     seed : int, optional
-        Of both. Without one it is drawn, and kept in `.seed`, so that every run can be repeated.
-        The draws of step t depend on the seed and t alone: all runs of a sweep see the same ones,
-        and a run that goes on makes those it would have made.
+        Seed of both. Without one it is drawn, and kept in `.seed`, so that every run can be
+        repeated. The draws of step t depend on the seed and t alone: all runs of a sweep see the
+        same ones, and a run that goes on makes those it would have made.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> wn.RPGD(0.01, 0.01, momentum=0.9, batch_size=8, seed=0)
+    RPGD(direction_step=0.01, scale_step=0.01, momentum=0.9, batch_size=8, seed=0)
     """
 
     momentum: float = 0.0
@@ -78,9 +84,8 @@ class Training:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        shown = sorted(
-            (f for f in fields(self) if f.init), key=lambda f: bool(f.kw_only)
-        )  # the steps first
+        # the steps first
+        shown = sorted((f for f in fields(self) if f.init), key=lambda f: bool(f.kw_only))
         given = [
             (f.name, getattr(self, f.name))
             for f in shown
@@ -90,8 +95,19 @@ class Training:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def pushed(self, state: State, evaluation: Evaluation) -> tuple[Array, Array, dict[str, Array]]:
-        """What to step along instead of the gradients of vector and scale, and the buffers that
-        are left.
+        """What to step along in place of the gradients, with momentum if there is any.
+
+        Parameters
+        ----------
+        state : State
+            Before the step, with the buffers of the step before.
+        evaluation : Evaluation
+            Loss and gradients there.
+
+        Returns
+        -------
+        tuple
+            The moves of vector and scale, and a dictionary of the new buffers for `State.moved`.
         """
         gradients = evaluation.vector_gradient, evaluation.scale_gradient
         if not self.momentum:
@@ -110,14 +126,42 @@ class Training:
 
 @dataclass(frozen=True)
 class RandomSamples:
-    """Which samples, and what noise, each step sees."""
+    """Which samples, and what noise, each step sees.
+
+    Attributes
+    ----------
+    batch_size : int or None
+        How many samples; None for all.
+    label_noise : float
+        The standard deviation of the noise on y.
+    seed : int
+        Seed of both.
+
+    Examples
+    --------
+    >>> from weightnorm.methods.training import RandomSamples
+    >>> rows, noise = RandomSamples(batch_size=2, label_noise=0.0, seed=0).draws(10).at(0)
+    >>> rows.size, noise is None
+    (2, True)
+    """
 
     batch_size: int | None
     label_noise: float
     seed: int
 
     def draws(self, num_samples: int) -> Draws:
-        """The draws for a problem of so many samples."""
+        """The draws for a problem of so many samples.
+
+        Parameters
+        ----------
+        num_samples : int
+            m, the number of samples; at least batch_size.
+
+        Returns
+        -------
+        Draws
+            Its at(t) gives the rows and the noise of step t.
+        """
         if self.batch_size is not None and self.batch_size > num_samples:
             raise ValueError(
                 f"batch_size must be at most the {num_samples} samples of the problem, got "
@@ -127,8 +171,23 @@ class RandomSamples:
 
 
 class Draws:
-    """Rows and noise of any step, drawn many steps at a time: from the seed and the number of
-    the chunk alone.
+    """Rows and noise of any step, drawn many steps at a time.
+
+    They depend on the seed and the number of the chunk of steps alone.
+
+    Parameters
+    ----------
+    sampling : RandomSamples
+        How many samples, how much noise, and the seed.
+    num_samples : int
+        m, the number of samples.
+
+    Examples
+    --------
+    >>> from weightnorm.methods.training import Draws, RandomSamples
+    >>> draws = Draws(RandomSamples(batch_size=None, label_noise=0.1, seed=0), num_samples=5)
+    >>> draws.at(3)[1].shape
+    (5,)
     """
 
     def __init__(self, sampling: RandomSamples, num_samples: int) -> None:
@@ -137,8 +196,17 @@ class Draws:
         self._chunk = -1
 
     def at(self, t: int) -> tuple[NDArray[np.intp] | None, Array | None]:
-        """The rows (b,) and the noise (m,) of step t; None where all rows count, or there is no
-        noise.
+        """The rows and the noise of one step.
+
+        Parameters
+        ----------
+        t : int
+            The step number.
+
+        Returns
+        -------
+        tuple
+            The rows (b,), None where all rows count, and the noise (m,), None where there is none.
         """
         chunk, place = divmod(t, self._length)
         if chunk != self._chunk:

@@ -15,23 +15,25 @@ from .training import Training
 
 @dataclass(frozen=True, repr=False)
 class WeightNorm(Training):
-    """Weight normalization (Salimans & Kingma): w is never normalised.
+    """Weight normalization (Salimans & Kingma): gradient descent on (g, w) with x = g·w/‖w‖.
 
-    With ŵ = w/‖w‖ and G = ∇f(g ŵ): g ← g − γ⟨ŵ, G⟩, w ← w − (η g/‖w‖)(G − ⟨ŵ, G⟩ŵ). The gradient of
-    w is orthogonal to w, so ‖w‖ only grows. That holds with heavy-ball momentum too, whatever the
-    steps, and with Nesterov's while the step of w does not grow: −⟨w, v⟩ is then a sum of terms
-    that are not negative. With Nesterov's momentum and a growing step ‖w‖ can shrink. Zero-norm
-    policy: where a step would lead to w = 0 exactly, w stays where it is for that step, while the
-    buffers go on; a zero start direction is refused.
+    g is the scale and w the direction, which is never normalised. With ŵ = w/‖w‖ and G = ∇f(g ŵ),
+    the gradient by the weights: g ← g − γ⟨ŵ, G⟩, w ← w − (η g/‖w‖)(G − ⟨ŵ, G⟩ŵ). The gradient of w
+    is orthogonal to w, so ‖w‖ only grows. That holds with heavy-ball momentum too, whatever the
+    steps, and with Nesterov's while the step of w does not grow: −⟨w, v⟩, with v the momentum's
+    buffer, is then a sum of terms that are not negative. With Nesterov's momentum and a growing
+    step ‖w‖ can shrink. Where a step would lead to w = 0 exactly, w stays where it is for that
+    step, while the buffers go on; a zero start direction is refused.
 
     Parameters
     ----------
     direction_step, scale_step : float, Schedule or callable
-        η for w and γ for g.
+        η for w and γ for g: a number, a schedule, or a function of the step number t.
     blocks : {"all", "columns"}
         One scale for all weights, or one for each column of a matrix problem's factor.
     initial_norm : float
-        ‖w0‖. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η multiplied by ‖w0‖².
+        ‖w0‖, between 1e-100 and 1e100. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η
+        multiplied by ‖w0‖².
     momentum, nesterov, batch_size, label_noise, seed
         See `weightnorm.methods.Training`.
 
@@ -53,9 +55,8 @@ class WeightNorm(Training):
     name: ClassVar[str] = "WeightNorm"
     has_scale: ClassVar[bool] = True
     rotation_equivariant: ClassVar[bool] = True
-    free_norm: ClassVar[bool] = (
-        True  # ‖w‖ is the method's own: a run that goes on from one with a free norm keeps it
-    )
+    # ‖w‖ is the method's own: a run that goes on from one with a free norm keeps it
+    free_norm: ClassVar[bool] = True
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     def __post_init__(self) -> None:
@@ -82,9 +83,8 @@ class WeightNorm(Training):
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w = (1/‖w‖)(∇_ŵ − ⟨ŵ, ∇_ŵ⟩ŵ), and ∇_g, at x = g ŵ."""
         norm = block_norm(state.vector, state.scale)
-        unit = state.vector / expand(
-            np.where(np.isfinite(norm), norm, np.nan), state.vector
-        )  # overflowed: diverged
+        # overflowed: diverged
+        unit = state.vector / expand(np.where(np.isfinite(norm), norm, np.nan), state.vector)
         loss, gradient, slope = problem.scale_direction_gradients(unit, state.scale)
         tangent = gradient - expand(block_dot(unit, gradient, state.scale), unit) * unit
         return Evaluation(loss, tangent / expand(norm, unit), slope)

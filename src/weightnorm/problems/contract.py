@@ -26,9 +26,8 @@ from .. import _validate
 
 Array = NDArray[np.float64]
 
-FLAT = 16 * float(
-    np.finfo(np.float64).eps
-)  # a gradient this small against its own terms is rounding
+# a gradient this small against its own terms is rounding
+FLAT = 16 * float(np.finfo(np.float64).eps)
 
 
 class Problem(ABC):
@@ -50,15 +49,19 @@ class Problem(ABC):
     dimension: int
     num_samples: int = 0  # that a method may draw from; 0 where there are none
     floor: Any = None  # the smallest loss there is; None where it is not known
-    curvature: Any = (
-        None  # λmax, the largest curvature, for curvature steps; None where there is none
-    )
+    # λmax, the largest curvature, for curvature steps; None where there is none
+    curvature: Any = None
     # the solution distances are measured from, in these coordinates: a reduced problem has its own
     reference: Any = None
-    has_columns: ClassVar[bool] = (
-        False  # whether weights are a factor whose columns may have a scale each
-    )
+    # whether weights are a factor whose columns may have a scale each
+    # what messages say of a run with g = 0 that cannot leave, and of one whose gradient vanishes
+    rest_set: ClassVar[str] = "S = {g = 0, ⟨w, ∇f(0)⟩ = 0}"
+    zero_gradient: ClassVar[str] = "a minimum, or another point that no step leaves"
+    has_columns: ClassVar[bool] = False
     can_measure: ClassVar[bool] = False  # whether `perp_and_distance` knows more than a run does
+    # whether a zero gradient means that a run has converged, whatever its loss: for a convex loss
+    # whose smallest value is not known
+    converges_at_optimum: bool = False
     has_label_noise: bool = False  # whether y are numbers that noise may be added to
     backend: str = "rules"  # which kernels know this problem, see engine/start.py
     variables: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -122,9 +125,8 @@ class Problem(ABC):
                     "start has zero weights, so no direction to go on with; give scale and "
                     "direction"
                 )
-            unit = np.eye(1, self.dimension)[
-                0
-            ]  # gradient descent at scale 0: any direction will do
+            # gradient descent at scale 0: any direction will do
+            unit = np.eye(1, self.dimension)[0]
         return np.array([result.scale]), unit
 
     # What is known of the loss.
@@ -150,15 +152,27 @@ class Problem(ABC):
         Either the gradient is zero against its own terms (a solution, or the floor of an
         unreachable y), or the run is in S = {g = 0, ⟨w, G⟩ = 0}, where neither g nor w moves.
         """
-        _, gradient = self.value_and_gradient(scale[:, None] * unit)
-        _, at_zero = self.value_and_gradient(np.zeros_like(unit))
+        gradient, terms = self._gradient_and_terms(unit, scale)
         size = np.linalg.norm(gradient, axis=1)
-        terms = np.linalg.norm(at_zero, axis=1) + np.linalg.norm(gradient - at_zero, axis=1)
         flat = (size <= FLAT * terms) & np.isfinite(terms)
         if not has_scale:
             return np.asarray(flat)
         along = np.abs(np.einsum("ij,ij->i", unit, gradient))
         return np.asarray(flat | ((scale == 0.0) & (along <= FLAT * size)))
+
+    def relative_gradient(self, unit: Array, scale: Array) -> Array:
+        """‖∇f(x)‖ over the size of the terms it is the sum of: 1 far from a minimum, 0 at one."""
+        gradient, terms = self._gradient_and_terms(unit, scale)
+        with np.errstate(invalid="ignore"):
+            size = np.linalg.norm(gradient, axis=1)
+            return np.asarray(size / np.where(terms > 0, terms, 1.0))
+
+    def _gradient_and_terms(self, unit: Array, scale: Array) -> tuple[Array, Array]:
+        """The gradient, and the norms of the two parts that it is the sum of."""
+        _, gradient = self.value_and_gradient(scale[:, None] * unit)
+        _, at_zero = self.value_and_gradient(np.zeros_like(unit))
+        rest = np.linalg.norm(gradient - at_zero, axis=1)
+        return gradient, np.linalg.norm(at_zero, axis=1) + rest
 
     def standstill(self, unit: Array, scale: Array) -> str:
         """Why the first run stands still, where the problem knows better than the loop."""

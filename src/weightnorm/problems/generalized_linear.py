@@ -24,7 +24,9 @@ class GeneralizedLinear(LinearModel):
     Parameters
     ----------
     A : (m, d) array, scipy.sparse matrix or scipy.sparse.linalg.LinearOperator
+        One row a_i per sample.
     y : (m,) array
+        The targets or labels, one per row of A.
     loss : {"logistic", "poisson", "huber", "squared"} or an object
         logistic: log(1 + e^(−s z)) with labels s = ±1 (or 0 and 1); poisson: e^z − y z, less its
         smallest value; huber: ½(z − y)², linear beyond a distance of 1; squared: ½(z − y)². An
@@ -44,16 +46,32 @@ class GeneralizedLinear(LinearModel):
     True
     """
 
+    zero_gradient = "a minimum if the loss is convex (say so with convex = True on it)"
+
     def __init__(self, A: Any, y: Any, loss: Any = "logistic") -> None:
         self._set(A, y)
         self.loss: Loss = as_loss(loss, self.y)
         self.has_label_noise = hasattr(self.loss, "noisy")
+        self.converges_at_optimum = bool(getattr(self.loss, "convex", False))
 
     def __repr__(self) -> str:
         return f"GeneralizedLinear(shape={self.shape}, loss={type(self.loss).__name__})"
 
     def value_and_gradient(self, x: Any) -> tuple[Any, NDArray[np.float64]]:
-        """Both at once, with the predictions computed once."""
+        """The loss and its gradient, with the predictions Ax computed once.
+
+        Parameters
+        ----------
+        x : (d,) or (n, d) array
+            Weights, one row per point.
+
+        Returns
+        -------
+        loss : float or (n,) array
+            One loss per point.
+        gradient : array
+            Shaped like x.
+        """
         x = np.asarray(x, dtype=np.float64)
         if x.ndim not in (1, 2) or x.shape[-1] != self.shape[1]:
             raise ValueError(
@@ -68,9 +86,7 @@ class GeneralizedLinear(LinearModel):
         return (loss[0], gradient[0]) if x.ndim == 1 else (loss, gradient)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What tells this problem from others: its kind, y, one product with A, and its loss
-        there.
-        """
+        """What distinguishes this problem: its kind, y, one product with A, and its loss there."""
         kind, y, z = super().fingerprint()
         with np.errstate(all="ignore"):
             slope = np.asarray(self.loss.derivative(z[None]))[0]
@@ -78,15 +94,16 @@ class GeneralizedLinear(LinearModel):
 
     @property
     def curvature(self) -> float | None:
-        """The smoothness constant λmax(AᵀA)·max ℓ″; None where ℓ″ has no largest value (poisson)
-        or does not tell it.
+        """The smoothness constant λmax(AᵀA)·max ℓ″; None where ℓ″ has no known largest value.
+
+        Poisson has none; a loss of your own gives it as `smoothness`.
         """
         smoothness = getattr(self.loss, "smoothness", None)
         return None if smoothness is None else smoothness * self.largest_eigenvalue
 
     @property
     def has_curvature(self) -> bool:
-        """Whether the loss tells its largest second derivative."""
+        """Whether the largest second derivative of the loss is known."""
         return getattr(self.loss, "smoothness", None) is not None
 
     @cached_property
@@ -95,7 +112,18 @@ class GeneralizedLinear(LinearModel):
         return float(total(self.loss, np.zeros((1, self.shape[0])))[0])
 
     def reduce(self, samples: bool = False) -> Reduction:
-        """Row-space coordinates; its samples are kept apart in any case."""
+        """Row-space coordinates; the samples are kept apart in any case.
+
+        Parameters
+        ----------
+        samples : bool
+            Makes no difference here.
+
+        Returns
+        -------
+        Reduction
+            The coordinates, made at first use and kept.
+        """
         return super().reduce(samples=True)
 
     def reduction(self, samples: bool) -> RowSpace:
@@ -103,9 +131,37 @@ class GeneralizedLinear(LinearModel):
         return RowSpace.model(self, self.loss)
 
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
-        """These rows times m/b, with this noise on y."""
+        """The problem a random step sees: some rows times m/b, with noise on y.
+
+        Parameters
+        ----------
+        rows : (b,) array of int, or None
+            Which rows; None for all.
+        noise : (m,) array, or None
+            What to add to y.
+
+        Returns
+        -------
+        Problem
+            The problem of these rows.
+        """
         return Sample.of(self.A, self.loss, rows, noise, padded=False)
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
-        """‖x⊥‖; there is no minimum-norm solution to measure from."""
+        """‖x⊥‖, with x⊥ the part of x off the row space of A, and NaN for the distance.
+
+        There is no minimum-norm solution to measure a distance from.
+
+        Parameters
+        ----------
+        weights : (d,) array
+            x.
+        columns : bool
+            Not used here.
+
+        Returns
+        -------
+        tuple of float
+            ‖x⊥‖ and NaN.
+        """
         return float(np.linalg.norm(self.split(weights)[1])), np.nan

@@ -27,6 +27,7 @@ class LeastSquares(LinearModel):
         One row per sample. Kept by reference where it is float64 already; do not change it
         afterwards.
     y : (m,) array
+        The targets, one per row of A.
     solution : (d,) array, optional
         A known solution, kept as `.solution`; the data generators set it.
 
@@ -44,6 +45,9 @@ class LeastSquares(LinearModel):
 
     has_label_noise = True
 
+    rest_set = "S = {g = 0, yᵀAw = 0}"
+    zero_gradient = "the floor of an unreachable y"
+
     def __init__(self, A: Any, y: Any, *, solution: Any = None) -> None:
         self._set(A, y)
         self.solution: Vector | None = (
@@ -55,7 +59,20 @@ class LeastSquares(LinearModel):
         return f"LeastSquares(shape={self.shape})"
 
     def value_and_gradient(self, x: Any) -> tuple[Any, NDArray[np.float64]]:
-        """Both at once, with the residual computed once."""
+        """The loss ½‖Ax − y‖² and its gradient Aᵀ(Ax − y), with the residual computed once.
+
+        Parameters
+        ----------
+        x : (d,) or (n, d) array
+            Weights, one row per point.
+
+        Returns
+        -------
+        loss : float or (n,) array
+            One loss per point.
+        gradient : array
+            Shaped like x.
+        """
         x = np.asarray(x, dtype=np.float64)
         if x.ndim not in (1, 2) or x.shape[-1] != self.shape[1]:
             raise ValueError(
@@ -67,7 +84,7 @@ class LeastSquares(LinearModel):
 
     @cached_property
     def target(self) -> Vector:
-        """The minimum-norm solution in row-space coordinates, Uᵀy / S."""
+        """The minimum-norm solution x* in row-space coordinates: Uᵀy / S, with A = U S Vᵀ."""
         factors = self.factorisation
         inside = factors.left.transposed(self.y)
         if scaled_norm(inside) <= 16 * EPS * scaled_norm(self.y):  # y is wholly out of reach
@@ -76,9 +93,7 @@ class LeastSquares(LinearModel):
 
     @cached_property
     def floor(self) -> float:
-        """The smallest loss there is: half the squared norm of the part of y that A cannot
-        reach.
-        """
+        """The smallest loss: half the squared norm of the part of y that A cannot reach."""
         factors = self.factorisation
         if factors.rank == self.shape[0]:
             return 0.0
@@ -89,7 +104,7 @@ class LeastSquares(LinearModel):
 
     @property
     def known_floor(self) -> float | None:
-        """The floor, once A has been factorised."""
+        """The floor once A has been factorised; None before."""
         return self.floor if self.is_factorised else None
 
     @cached_property
@@ -99,41 +114,95 @@ class LeastSquares(LinearModel):
 
     @property
     def curvature(self) -> float:
-        """λmax(AᵀA), the largest curvature."""
+        """λmax(AᵀA), the largest curvature of the loss."""
         return self.largest_eigenvalue
 
     @property
     def has_curvature(self) -> bool:
-        """Always."""
+        """True: least squares has a largest curvature."""
         return True
 
     @property
     def reference(self) -> Vector:
-        """x*, by the factorisation or, without one, by LSQR."""
+        """The minimum-norm solution x*, by the factorisation or, without one, by LSQR."""
         return self.min_norm_solution(iterative=not self.is_factorised)
 
     def reduction(self, samples: bool) -> RowSpace:
-        """Row-space coordinates: diagonal, or with the samples kept apart."""
+        """Row-space coordinates: diagonal, or with the samples kept apart.
+
+        Parameters
+        ----------
+        samples : bool
+            Whether `sample` must work in them.
+
+        Returns
+        -------
+        RowSpace
+            The coordinates.
+        """
         if samples:
             return RowSpace.model(self, Squared(self.y), np.append(self.target, 0.0))
         return RowSpace.diagonal(self.factorisation, self.target, self.floor, self.zero_loss)
 
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
-        """These rows times m/b, with this noise on y."""
+        """The problem a random step sees: some rows times m/b, with noise on y.
+
+        Parameters
+        ----------
+        rows : (b,) array of int, or None
+            Which rows; None for all.
+        noise : (m,) array, or None
+            What to add to y.
+
+        Returns
+        -------
+        Problem
+            The problem of these rows.
+        """
         return Sample.of(self.A, Squared(self.y), rows, noise, padded=False)
 
     def summary(
         self, unit: Array, scale: Array, perp: Array, measured: bool = True
     ) -> dict[str, Array]:
-        """Without the distance where x* would have to be computed for it and it was not asked
-        for.
+        """What a sweep keeps of where runs ended: norms, scale and the distance to x*.
+
+        The distance is left out where x* would have to be computed for it and `measured` is False.
+
+        Parameters
+        ----------
+        unit : (n, d) array
+            Unit directions.
+        scale : (n,) array
+            Scales.
+        perp : (n,) array
+            Signed lengths of the directions' parts orthogonal to the row space of A.
+        measured : bool
+            Whether to compute what costs something.
+
+        Returns
+        -------
+        dict of (n,) arrays
+            By the names of `variables`.
         """
         if measured or self.is_factorised:
             return super().summary(unit, scale, perp)
         return {"norm": np.abs(scale), "final_scale": scale, "perp_norm": np.abs(scale * perp)}
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
-        """‖x⊥‖ and ‖x − x*‖."""
+        """‖x⊥‖, with x⊥ the part of x off the row space of A, and the distance ‖x − x*‖.
+
+        Parameters
+        ----------
+        weights : (d,) array
+            x.
+        columns : bool
+            Not used here.
+
+        Returns
+        -------
+        tuple of float
+            ‖x⊥‖ and ‖x − x*‖.
+        """
         return float(np.linalg.norm(self.split(weights)[1])), float(
             np.linalg.norm(weights - self.reference)
         )
@@ -141,8 +210,21 @@ class LeastSquares(LinearModel):
     def min_norm_solution(self, *, iterative: bool = False) -> Vector:
         """The least-squares solution of smallest norm, x*.
 
-        By the factorisation; with `iterative=True` by LSQR instead, for an A too large to factorise
-        (NaN where LSQR runs out of iterations).
+        Parameters
+        ----------
+        iterative : bool
+            Find it by LSQR instead of the factorisation, for an A too large to factorise.
+
+        Returns
+        -------
+        (d,) array
+            x*; NaN where LSQR runs out of iterations.
+
+        Examples
+        --------
+        >>> import weightnorm as wn
+        >>> wn.LeastSquares([[3.0, 4.0]], [5.0]).min_norm_solution().round(12).tolist()
+        [0.6, 0.8]
         """
         if not iterative:
             return self.factorisation.lift(self.target)
@@ -152,7 +234,23 @@ class LeastSquares(LinearModel):
 
 
 def require_least_squares(problem: Any) -> LeastSquares:
-    """Refuse any other problem, for what is known of least squares only."""
+    """Return a LeastSquares as it is, and refuse any other problem.
+
+    Parameters
+    ----------
+    problem : object
+        What a user gave.
+
+    Returns
+    -------
+    LeastSquares
+        The same object.
+
+    Raises
+    ------
+    TypeError
+        If it is something else: some facts are known of least squares only.
+    """
     if not isinstance(problem, LeastSquares):
         raise TypeError(
             f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, "

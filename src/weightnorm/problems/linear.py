@@ -193,10 +193,11 @@ def _require_adjoint(A: Any) -> None:
     largest = max(float(np.abs(forward).max()), float(np.abs(back).max()))
     if largest == 0.0:
         return
+    # so that no size of A over- or underflows here
     forward, back = (
         forward / largest,
         back / largest,
-    )  # so that no size of A over- or underflows here
+    )
     ahead, behind = float(forward @ u), float(v @ back)
     size = np.linalg.norm(forward) * np.linalg.norm(u) + np.linalg.norm(v) * np.linalg.norm(back)
     single = np.dtype(A.dtype or np.float64).itemsize < 8

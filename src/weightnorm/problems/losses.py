@@ -19,25 +19,75 @@ LARGEST_EXPONENT = 650.0  # e^z beyond this would overflow once it is multiplied
 
 
 class Loss(Protocol):
-    """What a loss has: values and derivatives for predictions z of shape (m,) or, row by row, (n,
-    m).
+    """What a loss of `GeneralizedLinear` has: values and derivatives for predictions z.
 
-    `smoothness`, the largest second derivative, is optional: curvature steps need it.
+    The predictions have shape (m,) or, row by row, (n, m). `smoothness`, the largest second
+    derivative, is optional: curvature steps need it.
+
+    Examples
+    --------
+    >>> import numpy as np, weightnorm as wn
+    >>> class Quartic:
+    ...     def value(self, z):
+    ...         return (z - 1.0) ** 4 / 4
+    ...     def derivative(self, z):
+    ...         return (z - 1.0) ** 3
+    >>> problem = wn.GeneralizedLinear([[1.0, 0.0]], [1.0], loss=Quartic())
+    >>> float(problem.value([3.0, 0.0]))
+    4.0
     """
 
     def value(self, z: Array) -> Array:
-        """The loss of every entry, shaped like z, or summed over the last axis."""
+        """The loss of every prediction.
+
+        Parameters
+        ----------
+        z : (m,) or (n, m) array
+            Predictions.
+
+        Returns
+        -------
+        array
+            Shaped like z, or summed over the last axis.
+        """
 
     def derivative(self, z: Array) -> Array:
-        """The derivative by every entry, shaped like z."""
+        """The derivative of the loss by every prediction.
+
+        Parameters
+        ----------
+        z : (m,) or (n, m) array
+            Predictions.
+
+        Returns
+        -------
+        array
+            Shaped like z.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Squared:
-    """½(z − y)²."""
+    """The squared loss ½(z − y)².
+
+    Parameters
+    ----------
+    y : (m,) array
+        The targets.
+    smoothness : float
+        The largest second derivative, 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Squared
+    >>> Squared(np.array([1.0, 2.0])).value(np.array([3.0, 2.0])).tolist()
+    [2.0, 0.0]
+    """
 
     y: Vector
     smoothness: float | None = 1.0
+    convex: bool = True
 
     def value(self, z: Array) -> Array:
         """½(z − y)²."""
@@ -54,14 +104,48 @@ class Squared:
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
-    """log(1 + e^(−s z)) for labels s = ±1; labels 0 and 1 are read as −1 and 1."""
+    """The logistic loss log(1 + e^(−s z)) for labels s = ±1.
+
+    `Logistic.of` also takes labels 0 and 1 and reads them as −1 and 1.
+
+    Parameters
+    ----------
+    signs : (m,) array
+        The labels −1 and 1.
+    smoothness : float
+        The largest second derivative, ¼.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Logistic
+    >>> Logistic.of(np.array([0.0, 1.0])).derivative(np.zeros(2)).tolist()
+    [0.5, -0.5]
+    """
 
     signs: Vector
     smoothness: float | None = 0.25
+    convex: bool = True
 
     @classmethod
     def of(cls, y: Vector) -> Logistic:
-        """From labels in {0, 1} or {−1, 1}."""
+        """The logistic loss of labels in {0, 1} or {−1, 1}.
+
+        Parameters
+        ----------
+        y : (m,) array
+            The labels.
+
+        Returns
+        -------
+        Logistic
+            The loss.
+
+        Raises
+        ------
+        ValueError
+            For other labels.
+        """
         values = set(np.unique(y).tolist())
         if not (values <= {0.0, 1.0} or values <= {-1.0, 1.0}):
             raise ValueError(
@@ -83,23 +167,56 @@ class Logistic:
 
 @dataclass(frozen=True, eq=False)
 class Poisson:
-    """e^z − y z for counts y, less its smallest value: half the deviance. It has no largest
-    second derivative.
+    """The Poisson loss e^z − y z for counts y, less its smallest value: half the deviance.
+
+    It has no largest second derivative.
+
+    Parameters
+    ----------
+    y : (m,) array
+        The counts; not negative.
+    smoothness : None
+        There is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Poisson
+    >>> Poisson.of(np.array([0.0, 1.0])).value(np.zeros(2)).tolist()
+    [1.0, 0.0]
     """
 
     y: Vector
     smoothness: float | None = None
+    convex: bool = True
 
     @classmethod
     def of(cls, y: Vector) -> Poisson:
-        """From counts (any numbers that are not negative)."""
+        """The Poisson loss of counts (any numbers that are not negative).
+
+        Parameters
+        ----------
+        y : (m,) array
+            The counts.
+
+        Returns
+        -------
+        Poisson
+            The loss.
+
+        Raises
+        ------
+        ValueError
+            For a negative count.
+        """
         if (y < 0).any():
             raise ValueError(f"y must not be negative for loss='poisson', got {y.min():g}")
         return cls(y)
 
     def value(self, z: Array) -> Array:
-        """e^z − y z − y + y log y = y (e^u − 1 − u) with u = z − log y, which does not cancel;
-        e^z for y = 0.
+        """e^z − y z − y + y log y, without cancellation; e^z for y = 0.
+
+        It is computed as y (e^u − 1 − u) with u = z − log y.
         """
         u, positive = self._shifted(z)
         value = np.where(positive, self.y * (np.expm1(u) - u), np.exp(u))
@@ -119,11 +236,29 @@ class Poisson:
 
 @dataclass(frozen=True, eq=False)
 class Huber:
-    """½(z − y)² near y and linear from a distance of `width` on."""
+    """The Huber loss: ½(z − y)² near y, and linear from a distance of `width` on.
+
+    Parameters
+    ----------
+    y : (m,) array
+        The targets.
+    width : float
+        The distance from y at which it becomes linear.
+    smoothness : float
+        The largest second derivative, 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Huber
+    >>> Huber(np.zeros(2)).value(np.array([1.0, 3.0])).tolist()
+    [0.5, 2.5]
+    """
 
     y: Vector
     width: float = 1.0
     smoothness: float | None = 1.0
+    convex: bool = True
 
     def value(self, z: Array) -> Array:
         """½r² for |r| ≤ width, width(|r| − width/2) beyond."""
@@ -144,7 +279,34 @@ NAMES = ("squared", "logistic", "poisson", "huber")
 
 
 def as_loss(loss: Any, y: Vector) -> Loss:
-    """The loss of a name, or a user's own object, checked on one row."""
+    """Make the loss of a name, or check a user's own object on one row.
+
+    Parameters
+    ----------
+    loss : {"squared", "logistic", "poisson", "huber"} or an object
+        A name, or an object with value(z) and derivative(z).
+    y : (m,) array
+        The targets or labels.
+
+    Returns
+    -------
+    Loss
+        The loss of these targets; an object of the user's own as it is.
+
+    Raises
+    ------
+    TypeError
+        If an object has no value or no derivative.
+    ValueError
+        If they give arrays of the wrong shape, or y does not suit the loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import as_loss
+    >>> as_loss("squared", np.array([1.0])).derivative(np.array([3.0])).tolist()
+    [2.0]
+    """
     if isinstance(loss, str):
         name = _validate.choice("loss", loss, NAMES)
         makers: dict[str, Any] = {
@@ -178,6 +340,26 @@ def as_loss(loss: Any, y: Vector) -> Loss:
 
 
 def total(loss: Loss, z: Array) -> Array:
-    """The loss summed over the last axis."""
+    """The loss summed over the last axis of the predictions.
+
+    Parameters
+    ----------
+    loss : Loss
+        Whose value(z) is shaped like z, or already summed.
+    z : (m,) or (n, m) array
+        Predictions.
+
+    Returns
+    -------
+    float or (n,) array
+        The sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Squared, total
+    >>> float(total(Squared(np.array([1.0, 2.0])), np.zeros(2)))
+    2.5
+    """
     values = np.asarray(loss.value(z))
     return np.asarray(values.sum(axis=-1) if values.shape == z.shape else values)

@@ -17,13 +17,23 @@ from .nuclear_norm import MinimumNuclearNorm, solve
 Array = NDArray[np.float64]
 
 
-class MatrixSensing(Problem):
-    """Matrix sensing with loss (1/2m) Σ_i (⟨A_i, X⟩ − y_i)².
+VARIABLES = {
+    "norm": "the nuclear norm of X at the end",
+    "loss": "(1/2m) Σ (⟨A_i, X⟩ − y_i)² at the end",
+    "final_scale": "the trace of X: g, the sum of D, or ‖U‖_F² for gradient descent",
+    "perp_norm": "the Frobenius norm of the part of X orthogonal to all sensors",
+}
+RECOVERY = {"recovery_error": "‖X − ground truth‖_F / ‖ground truth‖_F"}
 
-    Methods train a factor of X: gradient descent X = U Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1
-    (`blocks="all"`); or a scale a column, X = Σ_j D_j w_j w_jᵀ with unit columns w_j
-    (`blocks="columns"`, the paper's -Diag). Such X are symmetric, so only the symmetric part of a
-    sensor counts in training. It is kept packed, d(d + 1)/2 numbers a sensor.
+
+class MatrixSensing(Problem):
+    """Matrix sensing: find a symmetric X from m of its linear measurements y_i = ⟨A_i, X⟩.
+
+    The loss is (1/2m) Σ_i (⟨A_i, X⟩ − y_i)². Methods train a factor of X: gradient descent X = U
+    Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1 (`blocks="all"`); or one scale per column, X = Σ_j D_j
+    w_j w_jᵀ with unit columns w_j (`blocks="columns"`, the paper's -Diag). Such X are symmetric, so
+    only the symmetric part of a sensor counts in training. It is kept packed, d(d + 1)/2 numbers
+    per sensor.
 
     Parameters
     ----------
@@ -31,6 +41,7 @@ class MatrixSensing(Problem):
         A_i; they need not be symmetric. Kept by reference where they are float64 already; do not
         change them afterwards.
     y : (m,) array
+        The measurements, one per sensor.
     ground_truth : (d, d) array, optional
         A known answer, kept as `.ground_truth`; the data generator sets it.
 
@@ -60,7 +71,9 @@ class MatrixSensing(Problem):
         m, d, columns = self.sensors.shape
         if d != columns:
             raise ValueError(
-                f"sensors must be square matrices, (m, d, d), got shape {self.sensors.shape}"
+                f"sensors must be square matrices, (m, d, d), got shape {self.sensors.shape}; for "
+                f"a rectangular X ({d} × {columns}) train its dilation, the symmetric matrix "
+                "[[P, X], [Xᵀ, Q]], with the sensors [[0, A_i], [A_iᵀ, 0]]/2"
             )
         if self.y.size != m:
             raise ValueError(f"y must have {m} entries, one per sensor, got {self.y.size}")
@@ -76,30 +89,79 @@ class MatrixSensing(Problem):
         return f"MatrixSensing(num_measurements={self.shape[0]}, size={self.shape[1]})"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What tells this problem from others: its kind, y, and one measurement."""
+        """What distinguishes this problem: its kind, y, and one measurement."""
         probe = np.cos(np.arange(1.0, self.shape[1] ** 2 + 1.0)).reshape(self.shape[1], -1)
         return f"{type(self).__name__} {self.shape}", self.y, self.measure(probe)
 
     def measure(self, X: Any) -> Array:
-        """⟨A_i, X⟩ for every sensor, for X of shape (d, d) or (n, d, d)."""
+        """The measurements ⟨A_i, X⟩ of a matrix by every sensor.
+
+        Parameters
+        ----------
+        X : (d, d) or (n, d, d) array
+            One matrix, or several.
+
+        Returns
+        -------
+        (m,) or (n, m) array
+            The measurements.
+        """
         X = self._matrix("X", _validate.numbers("X", X))
         return np.asarray(X.reshape(*X.shape[:-2], -1) @ self.sensors.reshape(self.shape[0], -1).T)
 
     def value(self, X: Any) -> Any:
-        """The loss at a matrix X, (d, d) or (n, d, d)."""
+        """The loss (1/2m) Σ_i (⟨A_i, X⟩ − y_i)² at a matrix.
+
+        Parameters
+        ----------
+        X : (d, d) or (n, d, d) array
+            One matrix, or several.
+
+        Returns
+        -------
+        float or (n,) array
+            The loss; infinite where it overflows.
+        """
         with np.errstate(over="ignore"):  # beyond what a float64 can say the loss is inf
             error = self.measure(X) - self.y
             return 0.5 * np.einsum("...i,...i->...", error, error) / self.shape[0]
 
     def gradient(self, X: Any) -> Array:
-        """(1/m) Σ (⟨A_i, X⟩ − y_i) A_i, the gradient in X; its symmetric part M is what training
-        sees.
+        """The gradient of the loss by X, (1/m) Σ_i (⟨A_i, X⟩ − y_i) A_i.
+
+        Its symmetric part M is what training sees.
+
+        Parameters
+        ----------
+        X : (d, d) or (n, d, d) array
+            One matrix, or several.
+
+        Returns
+        -------
+        array
+            Shaped like X.
         """
         with np.errstate(over="ignore"):
             return np.tensordot((self.measure(X) - self.y) / self.shape[0], self.sensors, axes=1)
 
     def recovery_error(self, X: Any) -> Any:
-        """‖X − ground truth‖_F / ‖ground truth‖_F."""
+        """The relative error of a matrix, ‖X − ground truth‖_F / ‖ground truth‖_F.
+
+        Parameters
+        ----------
+        X : (d, d) or (n, d, d) array
+            One matrix, or several.
+
+        Returns
+        -------
+        float or (n,) array
+            The errors.
+
+        Raises
+        ------
+        ValueError
+            If the problem has no ground truth, or a zero one.
+        """
         if self.ground_truth is None or not self.ground_truth.any():
             raise ValueError(
                 "this problem has no ground_truth, or a zero one; give MatrixSensing(sensors, y, "
@@ -109,17 +171,18 @@ class MatrixSensing(Problem):
         return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(self.ground_truth)
 
     def min_nuclear_norm(self, over: str = "psd") -> MinimumNuclearNorm:
-        """The smallest nuclear norm of a matrix with these measurements, by cvxpy, certified by our
-        own arithmetic.
+        """The smallest nuclear norm of a matrix with these measurements, certified.
+
+        cvxpy finds it, and the certificate stands on our own arithmetic; see `MinimumNuclearNorm`.
 
         Parameters
         ----------
         over : {"psd", "symmetric", "all"}
             Positive semidefinite matrices, where it is the trace: the reference for gradient
             descent and for one scale (a positive scale never turns negative while X fits a y of
-            positive semidefinite matrices). Symmetric matrices: the reference for a scale a column,
-            whose D_j may become negative. All matrices: what a method that does not symmetrise
-            would be compared with.
+            positive semidefinite matrices). Symmetric matrices: the reference for one scale per
+            column, whose D_j may become negative. All matrices: what a method that does not
+            symmetrise would be compared with.
 
         Returns
         -------
@@ -149,10 +212,10 @@ class MatrixSensing(Problem):
 
     @cached_property
     def packed(self) -> Matrix:
-        """The symmetric parts of the sensors as rows of d(d + 1)/2 numbers, off the diagonal
-        doubled.
+        """The symmetric parts of the sensors as rows of d(d + 1)/2 numbers.
 
-        With the lower triangle of X row by row, ⟨A_i, X⟩ is an inner product.
+        Entries off the diagonal are doubled: with the lower triangle of X row by row, ⟨A_i, X⟩ is
+        an inner product.
         """
         i, k = np.tril_indices(self.shape[1])
         return np.asarray(
@@ -160,11 +223,20 @@ class MatrixSensing(Problem):
         )
 
     def tiled(self, rows: int, chunk: int, entries_first: bool = False) -> Vector:
-        """The packed sensors for the compiled kernel, filled up with zeros to multiples of `rows`
-        and `chunk`.
+        """The packed sensors in the order the compiled kernel reads them, padded with zeros.
 
-        Flat (chunks, sensors, chunk) or, with `entries_first`, (groups of `rows` sensors, entries,
-        rows).
+        Parameters
+        ----------
+        rows, chunk : int
+            The numbers of sensors and of entries are filled up to multiples of these.
+        entries_first : bool
+            The order: False for (chunks, sensors, chunk), True for (groups of `rows` sensors,
+            entries, rows).
+
+        Returns
+        -------
+        vector
+            The numbers, flat; kept for the next call.
         """
         key = (rows, chunk, entries_first)
         if key not in self._tiled:
@@ -191,22 +263,33 @@ class MatrixSensing(Problem):
 
     @property
     def variables(self) -> dict[str, str]:  # type: ignore[override]
-        """What a sweep keeps; the recovery error where the ground truth is known."""
-        known = {"recovery_error": "‖X − ground truth‖_F / ‖ground truth‖_F"}
-        return {
-            "norm": "the nuclear norm of X at the end",
-            "loss": "(1/2m) Σ (⟨A_i, X⟩ − y_i)² at the end",
-            "final_scale": "the trace of X: g, the sum of D, or ‖U‖_F² for gradient descent",
-            "perp_norm": "the Frobenius norm of the part of X orthogonal to all sensors",
-        } | (known if self.ground_truth is not None else {})
+        """What a sweep keeps, by name; the recovery error where the ground truth is known."""
+        return VARIABLES | (RECOVERY if self.ground_truth is not None else {})
 
     def unit_direction(self, name: str, direction: Any, columns: bool) -> Array:
-        """A factor (d, r) of Frobenius norm 1, or with unit columns."""
-        W = _validate.array(name, direction, ndim=2)
-        if W.shape[0] != self.dimension:
+        """A start's factor, checked and brought to Frobenius norm 1, or to unit columns.
+
+        Parameters
+        ----------
+        name : str
+            What error messages call it.
+        direction : (d, r) array
+            The factor; nonzero, and without a zero column for unit columns.
+        columns : bool
+            Whether to normalise each column.
+
+        Returns
+        -------
+        (d, r) array
+            The normalised factor.
+        """
+        W = np.asarray(_validate.numbers(name, direction))
+        if W.ndim != 2 or W.shape[0] != self.dimension or not W.size:
             raise ValueError(
-                f"{name} must have {self.dimension} rows, the size of X, got shape {W.shape}"
+                f"{name} must be a factor of shape ({self.dimension}, r), with one row per row of "
+                f"X, got shape {W.shape}; wn.datasets.sensing_start makes one"
             )
+        W = _validate.array(name, W, ndim=2)
         if columns and not W.any(axis=0).all():
             column = int(np.argmin(W.any(axis=0)))
             raise ValueError(
@@ -218,13 +301,25 @@ class MatrixSensing(Problem):
                 f"{name} is zero: a direction needs a nonzero matrix, for instance "
                 "wn.datasets.sensing_start"
             )
-        W = W / np.abs(W).max(
-            axis=0 if columns else None
-        )  # first, so that neither tiny nor huge entries lose their squares
+        # first, so that neither tiny nor huge entries lose their squares
+        W = W / np.abs(W).max(axis=0 if columns else None)
         return np.asarray(W / np.sqrt((W * W).sum(axis=0 if columns else None)))
 
     def unit_directions(self, directions: Any, columns: bool) -> Array:
-        """Several factors (n, d, r), or one."""
+        """Several starts' factors, checked and normalised as in `unit_direction`.
+
+        Parameters
+        ----------
+        directions : (n, d, r) or (d, r) array
+            The factors, or one.
+        columns : bool
+            Whether to normalise each column.
+
+        Returns
+        -------
+        (n, d, r) array
+            The normalised factors.
+        """
         factors = _validate.numbers("directions", directions)
         W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
         return np.array(
@@ -232,7 +327,22 @@ class MatrixSensing(Problem):
         )
 
     def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
-        """g (1,), or D (1, r) from a number or one per column."""
+        """A start's scale as the engine has it: one, or one per column.
+
+        Parameters
+        ----------
+        scale : float or (r,) array
+            The scale g or, with columns, the scales D.
+        unit : (d, r) array
+            The start's factor.
+        columns : bool
+            Whether there is one scale per column; a single number then counts for all.
+
+        Returns
+        -------
+        (1,) or (1, r) array
+            The scale.
+        """
         if columns and _validate.numbers("scale", scale).ndim == 1:
             g = _validate.array("scale", scale, ndim=1)[None]
             if g.shape[1] != unit.shape[1]:
@@ -245,7 +355,27 @@ class MatrixSensing(Problem):
         return np.full((1, unit.shape[1]), value) if columns else np.array([value])
 
     def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
-        """The scale and factor of a result's X, for a method with one scale or one per column."""
+        """The scale and factor of a result's X, for a method that goes on from it.
+
+        Parameters
+        ----------
+        result : Result
+            Where another run ended.
+        columns : bool
+            Whether the method has one scale per column.
+        has_scale : bool
+            Not used here.
+
+        Returns
+        -------
+        tuple of arrays
+            The scale (1,) or (1, r), and the factor (d, r).
+
+        Raises
+        ------
+        ValueError
+            If X is zero, or has scales of both signs and the method has only one scale.
+        """
         d = self.dimension
         if result.weights.shape != (d, d) or result.direction.ndim != 2:
             raise ValueError(
@@ -272,8 +402,21 @@ class MatrixSensing(Problem):
         return self.start_scale(g if columns else float(g), unit, columns), unit
 
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
-        """These sensors, with this noise on y: the loss divides by their number, so it is m/b
-        times their share.
+        """The problem a random step sees: some sensors, with noise on y.
+
+        The loss divides by their number, so it is m/b times their share.
+
+        Parameters
+        ----------
+        rows : (b,) array of int, or None
+            Which sensors; None for all.
+        noise : (m,) array, or None
+            What to add to y.
+
+        Returns
+        -------
+        MatrixSensing
+            The problem of these sensors.
         """
         part = object.__new__(MatrixSensing)
         which = slice(None) if rows is None else rows
@@ -286,13 +429,39 @@ class MatrixSensing(Problem):
         return part
 
     def value_and_gradient(self, factor: Array) -> tuple[Array, Array]:
-        """Loss and 2 M U at X = U Uᵀ."""
+        """The loss at X = U Uᵀ and its gradient 2 M U by the factor U.
+
+        Parameters
+        ----------
+        factor : (n, d, r) array
+            U, one per run.
+
+        Returns
+        -------
+        tuple of arrays
+            The loss (n,) and the gradient (n, d, r).
+        """
         loss, M, _ = self._at(factor @ factor.swapaxes(1, 2))
         return loss, 2.0 * (M @ factor)
 
     def scale_direction_gradients(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
-        """Loss, ∇_W = 2 M W D and ∇_D = w_jᵀ M w_j at X = W D Wᵀ; with one scale, D = g I, the
-        latter summed over j.
+        """The loss at X = W D Wᵀ and its gradients 2 M W D by W and w_jᵀ M w_j by D_j.
+
+        M is the symmetric part of the gradient by X. With one scale, D = g I, the latter is summed
+        over j.
+
+        Parameters
+        ----------
+        unit : (n, d, r) array
+            W, one per run.
+        scale : (n,) or (n, r) array
+            g, or D.
+
+        Returns
+        -------
+        tuple of arrays
+            The loss (n,), the gradient by W, shaped like unit, and that by the scale, shaped like
+            scale.
         """
         loss, M, _ = self._at(self.weights(unit, scale))
         turned = M @ unit
@@ -300,24 +469,53 @@ class MatrixSensing(Problem):
         return loss, 2.0 * _beside(scale) * turned, slope.sum(axis=1) if scale.ndim == 1 else slope
 
     def weights(self, unit: Array, scale: Array) -> Array:
-        """X (n, d, d) from unit factors (n, d, r) and scales (n,) or (n, r)."""
+        """The matrices X = W D Wᵀ of runs.
+
+        Parameters
+        ----------
+        unit : (n, d, r) array
+            W, one per run.
+        scale : (n,) or (n, r) array
+            g, or D.
+
+        Returns
+        -------
+        (n, d, d) array
+            X, exactly symmetric.
+        """
         X = (_beside(scale) * unit) @ unit.swapaxes(1, 2)
         return np.asarray(0.5 * (X + X.swapaxes(1, 2)))
 
     def scale_of(self, norm: Array) -> Array:
-        """The scale of X = U Uᵀ with ‖U‖_F = norm."""
+        """The scale of X = U Uᵀ with ‖U‖_F = norm, which is norm²."""
         return norm**2
 
     def descent_norm(self, scale: Array) -> Array:
-        """√scale, since X = U Uᵀ; NaN below zero."""
+        """The norm ‖U‖_F at which X = U Uᵀ has this scale: √scale; NaN below zero."""
         with np.errstate(invalid="ignore"):
             return np.sqrt(scale)
 
     def summary(
         self, unit: Array, scale: Array, perp: Array, measured: bool = True
     ) -> dict[str, Array]:
-        """The nuclear norm, the trace, the part no sensor sees and, where the ground truth is
-        known, the recovery error.
+        """What a sweep keeps of where runs ended, by the names of `variables`.
+
+        These are the nuclear norm, the trace, the part no sensor sees and, where the ground truth
+        is known, the recovery error.
+
+        Parameters
+        ----------
+        unit : (n, d, r) array
+            W, one per run.
+        scale : (n,) or (n, r) array
+            g, or D.
+        perp, measured
+            Not used here.
+
+        Returns
+        -------
+        dict of (n,) arrays
+            By name.
         """
         X = self.weights(unit, scale)
         found = {
@@ -330,7 +528,24 @@ class MatrixSensing(Problem):
         return found
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
-        """‖X⊥‖_F, and the distance to the solution of smallest nuclear norm."""
+        """‖X⊥‖_F, with X⊥ the part no sensor sees, and the distance to the reference.
+
+        The reference is the solution of smallest nuclear norm.
+
+        Parameters
+        ----------
+        weights : (d, d) array
+            X.
+        columns : bool
+            Whether there is one scale per column: the solution is then the smallest over symmetric
+            matrices, otherwise over positive semidefinite ones (or negative ones, for a negative
+            trace).
+
+        Returns
+        -------
+        tuple of float
+            ‖X⊥‖_F and the Frobenius distance.
+        """
         over = "symmetric" if columns else "psd"
         if (
             not columns and np.trace(weights) < 0
@@ -341,8 +556,21 @@ class MatrixSensing(Problem):
         return float(self.unseen_norm(weights[None])[0]), float(np.linalg.norm(weights - best))
 
     def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
-        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share of X that the
-        sensors do not see.
+        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share no sensor sees.
+
+        Parameters
+        ----------
+        unit : (n, d, r) array
+            W, one per run.
+        scale : (n,) or (n, r) array
+            g, or D.
+        perp : (n,) array
+            Not used here.
+
+        Returns
+        -------
+        tuple of (n,) arrays
+            ‖X⊥‖_F, ‖X‖_* and ‖X⊥‖_F/‖X‖_F.
         """
         X = self.weights(unit, scale)
         unseen, nuclear = self.unseen_norm(X), nuclear_norm(X)
@@ -350,7 +578,18 @@ class MatrixSensing(Problem):
         return unseen, nuclear, unseen / np.where(size > 0, size, 1.0)
 
     def unseen_norm(self, X: Array) -> Array:
-        """The Frobenius norm of the part of X orthogonal to all symmetrised sensors."""
+        """The Frobenius norm of the part of X orthogonal to all symmetrised sensors.
+
+        Parameters
+        ----------
+        X : (n, d, d) array
+            Symmetric matrices.
+
+        Returns
+        -------
+        (n,) array
+            The norms.
+        """
         i, k = np.tril_indices(self.shape[1])
         isometric = X[:, i, k] * np.where(i == k, 1.0, np.sqrt(2.0))
         basis = self._sensor_basis
@@ -366,14 +605,28 @@ class MatrixSensing(Problem):
         return np.asarray(vectors[:, singular > 1e-12 * singular.max(initial=0.0)])
 
     def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
-        """Where the gradient in a method's own coordinates is zero to rounding."""
+        """Where the gradient in a method's own coordinates is zero to rounding.
+
+        Parameters
+        ----------
+        unit : (n, d, r) array
+            W, one per run.
+        scale : (n,) or (n, r) array
+            g, or D.
+        has_scale : bool
+            Whether the method has a scale.
+
+        Returns
+        -------
+        (n,) array of bool
+            True for runs that stand still.
+        """
         X = self.weights(unit, scale)
         _, M, terms = self._at(X)
         size = np.sqrt((M * M).sum(axis=(1, 2)))
         turned = M @ unit
-        moves = (
-            np.sqrt((turned * turned).sum(axis=1)) > FLAT * size[:, None]
-        )  # columns that M turns
+        # columns that M turns
+        moves = np.sqrt((turned * turned).sum(axis=1)) > FLAT * size[:, None]
         still = (
             (scale == 0.0) | ~moves.any(axis=1)
             if scale.ndim == 1
@@ -386,15 +639,30 @@ class MatrixSensing(Problem):
         return np.asarray(((size <= FLAT * terms) | still) & np.isfinite(terms))
 
     def standstill(self, unit: Array, scale: Array) -> str:
-        """Why the first run stands still: zero weights, a saddle, or y out of reach; empty where
-        M is not the reason.
+        """Why the first run stands still: zero weights, a saddle, or y out of reach.
+
+        Parameters
+        ----------
+        unit : (n, d, r) array
+            W, one per run.
+        scale : (n,) or (n, r) array
+            g, or D.
+
+        Returns
+        -------
+        str
+            The reason; empty where the gradient M is not the reason.
         """
         if not np.any(scale[0]) or not unit[0].any():
             return "X = 0, and no step leaves it"
         _, M, terms = self._at(self.weights(unit[:1], scale[:1]))
         size = float(np.linalg.norm(M))
         if size <= FLAT * float(terms[0]):
-            return "the floor of an unreachable y: the gradient M vanishes"
+            return (
+                "the floor of an unreachable y: the gradient vanishes, so no symmetric X fits y "
+                "better, and X = W D Wᵀ is always symmetric (data of a matrix that is not cannot "
+                "be fitted)"
+            )
         if np.linalg.norm(M[0] @ unit[0]) <= 1e-6 * size:
             return (
                 "M W = 0 although M is not: a saddle, or the floor of a y that no such X reaches; "
@@ -426,8 +694,17 @@ def _beside(scale: Array) -> Array:
 
 
 def nuclear_norm(X: Array) -> Array:
-    """The sum of the absolute eigenvalues of symmetric matrices (n, d, d); NaN where one is not
-    finite.
+    """The nuclear norm of symmetric matrices: the sum of their absolute eigenvalues.
+
+    Parameters
+    ----------
+    X : (n, d, d) array
+        Symmetric matrices.
+
+    Returns
+    -------
+    (n,) array
+        The norms; NaN where a matrix is not finite.
     """
     finite = np.isfinite(X).all(axis=(1, 2))
     answer = np.full(len(X), np.nan)

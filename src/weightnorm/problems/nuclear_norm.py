@@ -28,12 +28,25 @@ SOLVERS = ("CLARABEL", "SCS")  # the accurate one first, the scalable one after 
 
 
 class NotCertified(RuntimeError):  # noqa: N818  (what happened, like KeyboardInterrupt)
-    """No certified minimum: nothing fits y, or the solver's answer does not pass the check."""
+    """No certified minimum: nothing fits y, or the solver's answer does not pass the check.
+
+    `MatrixSensing.min_nuclear_norm` raises it.
+
+    Examples
+    --------
+    A sensor that is antisymmetric sees nothing of a symmetric matrix:
+
+    >>> import weightnorm as wn
+    >>> wn.MatrixSensing([[[0.0, 1.0], [-1.0, 0.0]]], [1.0]).min_nuclear_norm()
+    Traceback (most recent call last):
+        ...
+    weightnorm.problems.nuclear_norm.NotCertified: sensor 0 sees nothing of such a matrix, but ...
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class MinimumNuclearNorm:
-    """A certified minimum.
+    """A certified minimum of the nuclear norm among the matrices that fit the measurements.
 
     Attributes
     ----------
@@ -54,8 +67,17 @@ class MinimumNuclearNorm:
         The largest |⟨A_i, matrix⟩ − y_i|, relative to the largest |y_i|, for sensors brought to
         norm 1.
     over : str
-        Over which matrices it is the minimum.
+        Over which matrices it is the minimum: "psd", "symmetric" or "all".
     solver : str
+        Whose answer was certified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.nuclear_norm import certify
+    >>> sensors, y = np.eye(2)[None], np.array([2.0])  # the trace of X is 2
+    >>> certify(sensors, y, "psd", matrix=np.eye(2), dual=np.array([1.0]))
+    MinimumNuclearNorm(certified: value=2 over psd, gap=...)
     """
 
     value: float
@@ -83,8 +105,36 @@ def certify(
     dual: Vector,
     solver: str = "given",
 ) -> MinimumNuclearNorm:
-    """Check that a matrix has the smallest nuclear norm, by a λ that proves it; NotCertified if
-    it does not.
+    """Check that a matrix has the smallest nuclear norm, by a dual vector λ that proves it.
+
+    The matrix is first moved to the nearest one that fits y. Its nuclear norm bounds the minimum
+    from above, and yᵀλ, with λ shrunk until it satisfies the dual's constraint, from below.
+
+    Parameters
+    ----------
+    sensors : (m, d, d) array
+        A_i.
+    y : (m,) array
+        The measurements.
+    over : {"psd", "symmetric", "all"}
+        Over which matrices it is to be the minimum.
+    matrix : (d, d) array
+        A candidate.
+    dual : (m,) array
+        A candidate for λ.
+    solver : str
+        Where they come from, for messages.
+
+    Returns
+    -------
+    MinimumNuclearNorm
+        The certified minimum.
+
+    Raises
+    ------
+    NotCertified
+        If a number is not finite, no matrix near this one fits y (and is positive semidefinite,
+        over "psd"), or the two bounds are further apart than 1e-6, relatively.
     """
     if not (np.isfinite(matrix).all() and np.isfinite(dual).all()):
         raise NotCertified(
@@ -94,9 +144,8 @@ def certify(
     X = matrix if over == "all" else 0.5 * (matrix + matrix.T)
     rows = S.reshape(len(y), -1)
     largest = float(np.abs(right).max(initial=0.0)) or 1.0
-    X = X + np.linalg.lstsq(rows, right - rows @ X.ravel(), rcond=None)[0].reshape(
-        X.shape
-    )  # the nearest that fits y
+    # the nearest that fits y
+    X = X + np.linalg.lstsq(rows, right - rows @ X.ravel(), rcond=None)[0].reshape(X.shape)
     residual = float(np.abs(rows @ X.ravel() - right).max()) / largest
     if residual > FIT:
         raise NotCertified(
@@ -149,7 +198,29 @@ def _normalised(
 
 
 def solve(sensors: NDArray[np.float64], y: Vector, over: str) -> MinimumNuclearNorm:
-    """The certified minimum, by the first solver whose answer passes."""
+    """Find the certified minimum of the nuclear norm, by the first solver whose answer passes.
+
+    Parameters
+    ----------
+    sensors : (m, d, d) array
+        A_i.
+    y : (m,) array
+        The measurements.
+    over : {"psd", "symmetric", "all"}
+        Over which matrices.
+
+    Returns
+    -------
+    MinimumNuclearNorm
+        The certified minimum.
+
+    Raises
+    ------
+    NotCertified
+        If no matrix fits y, or no solver's answer passes `certify`.
+    ImportError
+        If cvxpy is not installed.
+    """
     d = sensors.shape[1]
     S, right, sizes = _normalised(sensors, y, over)
     if not y.any():

@@ -29,9 +29,8 @@ from .samples import Sample
 
 Array = NDArray[np.float64]
 
-EQUAL = (
-    16 * EPS
-)  # singular values this close, relatively, are one value: well within the error of computing them
+# singular values this close, relatively, are one value: well within the error of computing them
+EQUAL = 16 * EPS
 NEGLIGIBLE = 64 * EPS  # a part of a unit vector smaller than this is rounding, not a part
 
 
@@ -130,6 +129,7 @@ class ReducedModel(Problem):
             problem.zero_loss,
         )
         self.num_samples, self.has_label_noise = problem.num_samples, problem.has_label_noise
+        self.converges_at_optimum = problem.converges_at_optimum
         self.dimension = int(matrix.shape[1]) + 1
         self.backend = "sampled" if isinstance(loss, Squared) else "rules"
 

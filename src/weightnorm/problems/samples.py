@@ -58,9 +58,8 @@ class OnRows:
         """The loss of every entry; NaN where the loss tells only the sum over all entries."""
         full = self._spread(z)
         values = np.asarray(self.loss.value(full))
-        return (
-            values[:, self.rows] if values.shape == full.shape else np.full(z.shape, np.nan)
-        )  # summed: not to be had
+        # summed: not to be had
+        return values[:, self.rows] if values.shape == full.shape else np.full(z.shape, np.nan)
 
     def derivative(self, z: Array) -> Array:
         """The derivative by every entry."""

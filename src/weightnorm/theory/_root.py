@@ -32,9 +32,8 @@ def perp_at_the_end(g0: Any, gstar: Any, log_q2: Any, ratio: Any) -> Array:
     root_c = np.sqrt(c)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         less, more = g0 - gstar, 0.5 * g0 + 0.5 * gstar
-        excess = np.where(
-            less == 0.0, 0.0, (less / root_c) * (more / root_c) * 2.0
-        )  # Δ/c; may be ± inf
+        # Δ/c; may be ± inf
+        excess = np.where(less == 0.0, 0.0, (less / root_c) * (more / root_c) * 2.0)
         log_a = 2.0 * np.log(gstar) - np.log(c)  # log(g*²/c)
         right = log_q2 + excess
         ordinary = np.isfinite(right) & (excess < DOMINATES)

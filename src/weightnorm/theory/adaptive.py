@@ -10,9 +10,30 @@ from .statement import Value, assume
 
 @formula
 def adaptive_lambda_rpgd(g: float, g_next: float, v_norm: float, step: float) -> Value:
-    """λ_t = (g‖v‖ − g')/(2ηg²g'), with x' = x − η_x (Aᵀr + 2λ_t x) and η_x = ηgg'/‖v‖ (the paper
-    lacks the 2).
+    """The penalty that makes one step of rPGD a step of gradient descent with an L2 penalty.
 
+    A step of rPGD from x = g w to x' = g' w' is x' = x − η_x (Aᵀr + 2λ_t x), a step on the loss
+    plus λ_t‖x‖², with η_x = η g g'/‖v‖ and λ_t = (g‖v‖ − g')/(2η g² g'). Here v = w − η g Aᵀr is
+    the direction before it is normalised and r = A x − y. The paper (Appendix A) lacks the 2.
+
+    Parameters
+    ----------
+    g : float
+        The scale before the step; not zero.
+    g_next : float
+        g', the scale after the step; not zero.
+    v_norm : float
+        ‖v‖, the norm of the direction after its step and before it is normalised.
+    step : float
+        η, the direction's step; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "penalty", λ_t; "step", η_x; and "printed", the paper's λ_t.
+
+    Examples
+    --------
     >>> from weightnorm.theory import adaptive_lambda_rpgd
     >>> adaptive_lambda_rpgd(1.0, 1.0, 2.0, 0.5).value
     {'penalty': 1.0, 'step': 0.25, 'printed': 2.0}
@@ -30,11 +51,37 @@ def adaptive_lambda_rpgd(g: float, g_next: float, v_norm: float, step: float) ->
 def adaptive_lambda_wn(
     g: float, g_next: float, norm: float, norm_next: float, along: float, step: float
 ) -> Value:
-    """WN's: (‖w'‖‖w‖/(2ηg'g))·(1 − g'‖w‖/(g‖w'‖) − η(g'/‖w'‖)⟨w, Aᵀr⟩/‖w‖²); the paper's prefactor
-    lacks 2η.
+    """The penalty that makes one step of weight normalization gradient descent with an L2 penalty.
 
-    `along` is ⟨w, Aᵀr⟩, with w not normalised.
+    A step from x = g w/‖w‖ to x' is x' = x − η_x (Aᵀr + 2λ_t x), a step on the loss plus λ_t‖x‖²,
+    with η_x = η g' g/(‖w'‖‖w‖), r = A x − y and
 
+        λ_t = (‖w'‖‖w‖/(2η g' g))·(1 − g'‖w‖/(g‖w'‖) − η (g'/‖w'‖) ⟨w, Aᵀr⟩/‖w‖²).
+
+    The paper's prefactor (Appendix A) lacks 1/(2η).
+
+    Parameters
+    ----------
+    g : float
+        The scale before the step; not zero.
+    g_next : float
+        g', the scale after the step; not zero.
+    norm : float
+        ‖w‖, the norm of the direction before the step.
+    norm_next : float
+        ‖w'‖, the norm of the direction after the step.
+    along : float
+        ⟨w, Aᵀr⟩ before the step, with w not normalised.
+    step : float
+        η, the direction's step; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "penalty", λ_t; "step", η_x; and "printed", the paper's λ_t.
+
+    Examples
+    --------
     >>> from weightnorm.theory import adaptive_lambda_wn
     >>> adaptive_lambda_wn(1.0, 1.0, 1.0, 1.0, 0.0, 0.5).value["penalty"]
     0.0
@@ -55,13 +102,30 @@ def adaptive_lambda_wn(
 
 @formula
 def adaptive_lambda_sign(g: float, parallel: float, gstar: float) -> Value:
-    """Orthogonal A, rPGD, η = 1/g²: whether a small enough scale step makes λ_t > 0 — iff ‖A g w‖ <
-    g*, for g > 0.
+    """How far the scale may move while rPGD's penalty λ_t stays positive, for orthogonal A.
 
-    λ_t > 0 iff g' < g‖v‖, and g²‖v‖² = g² + g*² − ‖A g w‖². The paper asks for a small scale step
-    only. The value is the largest |g' − g| that keeps the sign, (‖v‖ − 1)·g; near the solution it
-    is 0, and so is λ_t.
+    For AAᵀ = I and the direction's step η = 1/g², λ_t of `adaptive_lambda_rpgd` is positive exactly
+    when g' < g‖v‖, and g²‖v‖² = g² + g*² − ‖A g w‖². So a small enough scale step makes λ_t > 0
+    exactly when ‖A g w‖ < g*, for g > 0; the paper (Appendix A, last paragraph) asks for a small
+    scale step only. The value is (‖v‖ − 1)·g; near the solution it is 0, and so is λ_t.
 
+    Parameters
+    ----------
+    g : float
+        The scale before the step; greater than 0.
+    parallel : float
+        ‖Aw‖, the norm of the part of the unit direction w in the row space of A; in [0, 1].
+    gstar : float
+        g*, the norm of the minimum-norm solution; it is ‖y‖ for orthogonal A.
+
+    Returns
+    -------
+    Value
+        `.value` is the largest |g' − g| that keeps λ_t > 0, a number; `.applies` says whether there
+        is one.
+
+    Examples
+    --------
     >>> from weightnorm.theory import adaptive_lambda_sign
     >>> adaptive_lambda_sign(1.0, 0.5, 3.0).applies, adaptive_lambda_sign(4.0, 1.0, 3.0).applies
     (True, False)

@@ -16,12 +16,31 @@ from .statement import Value, assume
 
 @formula
 def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
-    """The five identities of one rPGD step with AAᵀ = I and η = 1/g² (Lemma v_norm), for any g ≠ 0.
+    """Five exact numbers after one step of rPGD, for orthogonal A and η = 1/g².
 
-    Parameters are g_t, g_{t+1}, ‖Aw_t‖ and y (so g* = ‖y‖). The value has `v_norm` = ‖v_t‖, `Aw` =
-    Aw_{t+1}, `parallel` = ‖Aw_{t+1}‖, `perp_square` = 1 − ‖Aw_{t+1}‖², `gap` = g_{t+1}² − ‖A
-    g_{t+1} w_{t+1}‖².
+    Lemma v_norm, for AAᵀ = I, the direction's step η = 1/g² and any g ≠ 0. v_t = w_t − η g_t Aᵀr_t
+    is the direction before it is normalised to w_{t+1} = v_t/‖v_t‖, with r_t = A g_t w_t − y. The
+    minimum-norm solution has the norm g* = ‖y‖.
 
+    Parameters
+    ----------
+    g : float
+        g_t, the scale before the step; not zero.
+    g_next : float
+        g_{t+1}, the scale after the step.
+    parallel : float
+        ‖Aw_t‖, the norm of the part of the unit direction in the row space of A; in [0, 1].
+    y : (m,) array
+        The targets, not all zero.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "v_norm", ‖v_t‖; "Aw", the (m,) array Aw_{t+1}; "parallel",
+        ‖Aw_{t+1}‖; "perp_square", 1 − ‖Aw_{t+1}‖²; and "gap", g_{t+1}² − ‖A g_{t+1} w_{t+1}‖².
+
+    Examples
+    --------
     >>> from weightnorm.theory import step_identities
     >>> round(step_identities(1.0, 1.0, 0.0, [3.0]).value["v_norm"], 4)  # √(1 + 9)
     3.1623
@@ -47,9 +66,29 @@ def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
 
 @formula
 def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
-    """g_{t+1} = g + (γg/2)(‖v‖² − 1) − (γ/2g)‖r‖², so at most its first two terms for g > 0 (Lemma
-    g_update).
+    """The scale after one step of rPGD, exactly and bounded, for orthogonal A and η = 1/g².
 
+    g_{t+1} = g + (γg/2)(‖v‖² − 1) − (γ/2g)‖r‖², so for g > 0 it is at most its first two terms
+    (Lemma g_update); for g < 0 the bound is from below.
+
+    Parameters
+    ----------
+    g : float
+        g_t, the scale before the step; not zero.
+    v_norm : float
+        ‖v‖, the norm of the direction after its step and before it is normalised.
+    residual : float
+        ‖r‖ = ‖A g w − y‖ before the step.
+    step : float
+        γ, the scale's step.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", g_{t+1}, and "bound", the first two terms.
+
+    Examples
+    --------
     >>> from weightnorm.theory import scale_step
     >>> value = scale_step(1.0, 2.0, 1.0, 0.1).value
     >>> round(value["exact"], 12), round(value["bound"], 12)
@@ -66,12 +105,31 @@ def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
 
 @formula
 def scale_gap(a: float, b: float, g: float, step: float) -> Value:
-    """B − g_{t+1} = (1 − γ)(a − g) − (a − b)(1 − γ(a + b)/(g + a)), with a = g_{t−1}‖v_{t−1}‖, b =
-    g_t‖v_t‖, g = g_t.
+    """How far the scale stays below g_t‖v_t‖ after a step of rPGD; orthogonal A, η = 1/g².
 
-    So γ ≤ ½ contracts the gap by (1 − γ), and γ ≤ 1 keeps g_{t+1} ≤ g_t‖v_t‖. The paper's identity
-    has (γ/g)(a/(g + a))(a + b) in the last factor, and fails (`printed`).
+    b − g_{t+1} = (1 − γ)(a − g) − (a − b)(1 − γ(a + b)/(g + a)), with a = g_{t−1}‖v_{t−1}‖, b =
+    g_t‖v_t‖ and g = g_t; v_t is the direction after its step and before it is normalised. So γ ≤ ½
+    contracts the gap by (1 − γ), and γ ≤ 1 keeps g_{t+1} ≤ g_t‖v_t‖. The paper's identity (Lemma
+    g_update) has (γ/g)(a/(g + a))(a + b) in the last factor, and fails.
 
+    Parameters
+    ----------
+    a : float
+        g_{t−1}‖v_{t−1}‖.
+    b : float
+        g_t‖v_t‖.
+    g : float
+        g_t, the scale before the step.
+    step : float
+        γ, the scale's step; at most 1.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", b − g_{t+1}, and "printed", the paper's number.
+
+    Examples
+    --------
     >>> from weightnorm.theory import scale_gap
     >>> round(scale_gap(3.0, 2.9, 2.0, 0.1).value["exact"], 6)
     0.8118
@@ -89,9 +147,27 @@ def scale_gap(a: float, b: float, g: float, step: float) -> Value:
 
 @formula
 def scale_increases(g: float, a: float, step: float) -> Value:
-    """g_{t+1} > g_t for t ≥ 1, γ > 0 and g_t < a = g_{t−1}‖v_{t−1}‖ (Lemma g_increase); not "for
-    any g0 > 0".
+    """Whether a step of rPGD increases the scale, for orthogonal A and η = 1/g².
 
+    g_{t+1} > g_t for t ≥ 1, γ > 0 and g_t < a = g_{t−1}‖v_{t−1}‖, with v the direction after its
+    step and before it is normalised (Lemma g_increase); not "for any g0 > 0", as the paper has it.
+
+    Parameters
+    ----------
+    g : float
+        g_t, the scale before the step.
+    a : float
+        g_{t−1}‖v_{t−1}‖, from the step before.
+    step : float
+        γ, the scale's step.
+
+    Returns
+    -------
+    Value
+        `.value` is True or False.
+
+    Examples
+    --------
     >>> from weightnorm.theory import scale_increases
     >>> scale_increases(1.0, 1.5, 0.1).value, scale_increases(5.0, 4.0, 0.1).value
     (True, False)
@@ -102,9 +178,27 @@ def scale_increases(g: float, a: float, step: float) -> Value:
 
 @formula
 def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
-    """g_t²‖v_t‖² = a² + (g_t² − a²)(1 − ‖Aw_t‖²), a = g_{t−1}‖v_{t−1}‖ (Lemma gv prints (1 −
-    ‖Aw_t‖)²).
+    """The next g_t²‖v_t‖² of rPGD from the one before, for orthogonal A and η = 1/g².
 
+    g_t²‖v_t‖² = a² + (g_t² − a²)(1 − ‖Aw_t‖²) with a = g_{t−1}‖v_{t−1}‖; v is the direction after
+    its step and before it is normalised. Lemma gv prints (1 − ‖Aw_t‖)² for the last factor.
+
+    Parameters
+    ----------
+    a : float
+        g_{t−1}‖v_{t−1}‖, from the step before.
+    g : float
+        g_t, the scale.
+    parallel : float
+        ‖Aw_t‖, the norm of the part of the unit direction in the row space of A; in [0, 1].
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", g_t²‖v_t‖², and "printed", the paper's number.
+
+    Examples
+    --------
     >>> from weightnorm.theory import scale_norm_recursion
     >>> scale_norm_recursion(2.0, 1.0, 0.5).value["exact"]
     1.75
@@ -118,11 +212,28 @@ def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
 
 @formula
 def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
-    """‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖², h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g*
-    (Lemma Aw).
+    """A bound on ‖w⊥‖² after t steps of rPGD, from the scales on the way; orthogonal A, η = 1/g².
 
-    The paper has ‖w⊥‖ ≤ 1 − ‖Aw‖² on the left, but ‖w⊥‖² equals it, and sums over i = 1 … t.
+    ‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖² with h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g*
+    (Lemma Aw). w⊥ is the part of the direction that no row of A sees. The paper has ‖w⊥‖ ≤ 1 −
+    ‖Aw‖² on the left, but it is ‖w⊥‖² that equals 1 − ‖Aw‖², and sums over i = 1 … t.
 
+    Parameters
+    ----------
+    scales : (t,) array
+        g_0, …, g_{t−1}, the scales before each step.
+    parallels : (t,) array
+        ‖Aw_0‖, …, ‖Aw_{t−1}‖, the norms of the directions' parts in the row space of A.
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+
+    Returns
+    -------
+    Value
+        `.value` is the bound on ‖w_t⊥‖², a number.
+
+    Examples
+    --------
     >>> from weightnorm.theory import perp_bound
     >>> round(perp_bound([1.0, 1.0], [0.5, 0.9], gstar=3.0).value, 4)
     0.2845
@@ -140,8 +251,27 @@ def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
 
 @formula
 def perp_contraction(perp: float, g: float, gstar: float) -> Value:
-    """‖w⊥_{t+1}‖² = ‖w⊥‖²/(‖w⊥‖² + g*²/g²) ≤ (g²/g*²)‖w⊥‖², orthogonal A, η = 1/g² (eq. shrink).
+    """The square of ‖w⊥‖ after one step of rPGD, exactly and bounded; orthogonal A, η = 1/g².
 
+    ‖w⊥_{t+1}‖² = ‖w⊥‖²/(‖w⊥‖² + g*²/g²) ≤ (g²/g*²)‖w⊥‖² (eq. shrink). w⊥ is the part of the unit
+    direction that no row of A sees.
+
+    Parameters
+    ----------
+    perp : float
+        ‖w⊥‖ before the step; in [0, 1].
+    g : float
+        The scale; not zero.
+    gstar : float
+        g*, the norm of the minimum-norm solution; not zero.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", ‖w⊥_{t+1}‖², and "bound", the right-hand side.
+
+    Examples
+    --------
     >>> from weightnorm.theory import perp_contraction
     >>> round(perp_contraction(1.0, 1.0, 3.0).value["exact"], 12)
     0.1
@@ -152,8 +282,29 @@ def perp_contraction(perp: float, g: float, gstar: float) -> Value:
 
 @formula
 def loss_gap(g_next: float, g: float, v_norm: float, next_parallel: float) -> Value:
-    """‖r_{t+1}‖² = (g_{t+1} − g_t‖v_t‖)²·‖Aw_{t+1}‖² (printed without the last factor).
+    """The squared residual after one step of rPGD, for orthogonal A and η = 1/g².
 
+    ‖r_{t+1}‖² = (g_{t+1} − g_t‖v_t‖)²·‖Aw_{t+1}‖², with r = A g w − y and v the direction after its
+    step and before it is normalised. The proof of Theorem 3.2 prints it without the last factor.
+
+    Parameters
+    ----------
+    g_next : float
+        g_{t+1}, the scale after the step.
+    g : float
+        g_t, the scale before the step.
+    v_norm : float
+        ‖v_t‖.
+    next_parallel : float
+        ‖Aw_{t+1}‖, the norm of the part of the next unit direction in the row space of A.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", ‖r_{t+1}‖², and "printed", the paper's number.
+
+    Examples
+    --------
     >>> from weightnorm.theory import loss_gap
     >>> loss_gap(1.0, 1.0, 2.0, 0.5).value
     {'exact': 0.25, 'printed': 1.0}
@@ -166,9 +317,28 @@ def loss_gap(g_next: float, g: float, v_norm: float, next_parallel: float) -> Va
 
 @formula
 def escape(g0: float, parallel: float, gstar: float) -> Value:
-    """‖Aw_1‖ = g*/√(g*² + g0²(1 − ‖Aw_0‖²)) > 0 after one step with η = 1/g0², g0 ≠ 0: S and its
-    basin are left.
+    """The norm ‖Aw_1‖ after the first step of rPGD, positive: a spurious rest point is left.
 
+    ‖Aw_1‖ = g*/√(g*² + g0²(1 − ‖Aw_0‖²)) > 0 for orthogonal A (AAᵀ = I), η = 1/g0² and g0 ≠ 0
+    (section 3): one step leaves the set S = {g = 0, yᵀAw = 0} of rest points that are no solutions,
+    and its basin.
+
+    Parameters
+    ----------
+    g0 : float
+        Scale of the start; not zero.
+    parallel : float
+        ‖Aw_0‖, the norm of the part of the unit start direction in the row space of A; in [0, 1].
+    gstar : float
+        g*, the norm of the minimum-norm solution; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` is ‖Aw_1‖, a number.
+
+    Examples
+    --------
     >>> from weightnorm.theory import escape
     >>> round(escape(1.0, 0.0, 3.0).value, 6)
     0.948683
@@ -183,8 +353,20 @@ def escape(g0: float, parallel: float, gstar: float) -> Value:
 
 @formula
 def orthogonal_gstar(y: Any) -> Value:
-    """g* = ‖y‖ for orthogonal A.
+    """The norm g* of the minimum-norm solution for orthogonal A (AAᵀ = I): it is ‖y‖.
 
+    Parameters
+    ----------
+    y : (m,) array
+        The targets.
+
+    Returns
+    -------
+    Value
+        `.value` is g*, a number.
+
+    Examples
+    --------
     >>> from weightnorm.theory import orthogonal_gstar
     >>> orthogonal_gstar([3.0, 4.0]).value
     5.0
@@ -202,9 +384,30 @@ def _parts(g: float, unit: Vector, pull: Vector) -> tuple[float, float, float]:
 
 @formula
 def wn_step(g: float, w: Any, pull: Any, step: float) -> Value:
-    """WN's exact recursions for N = ‖w‖²: N' = N + η²g²‖PAᵀr‖²/N, w⊥' = w⊥·(1 + ηgs/N). `pull` is
-    Aᵀr.
+    """What one step of weight normalization does to ‖w‖² and to w⊥, exactly.
 
+    With N = ‖w‖², ŵ = w/‖w‖, s = ⟨ŵ, Aᵀr⟩ and P = I − ŵŵᵀ: N' = N + η²g²‖PAᵀr‖²/N and w⊥' = w⊥·(1 +
+    ηgs/N). w⊥ is the part of the direction that no row of A sees, and r = A g ŵ − y. This goes
+    beyond the paper.
+
+    Parameters
+    ----------
+    g : float
+        The scale before the step.
+    w : (d,) array
+        The direction before the step, not normalised; nonzero.
+    pull : (d,) array
+        Aᵀr, the gradient of the loss by the weights.
+    step : float
+        η, the direction's step.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "square", N', and "perp_factor", the factor of w⊥.
+
+    Examples
+    --------
     >>> from weightnorm.theory import wn_step
     >>> wn_step(1.0, [1.0, 0.0], [0.0, 1.0], 0.5).value["square"]
     1.25
@@ -222,9 +425,31 @@ def wn_step(g: float, w: Any, pull: Any, step: float) -> Value:
 
 @formula
 def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
-    """rPGD's: ‖v‖² = 1 − 2ηgs + η²g²‖Aᵀr‖², w⊥' = w⊥/‖v‖, which grows iff ‖v‖ < 1: 2s > ηg‖Aᵀr‖²
-    for g > 0.
+    """What one step of rPGD does to w⊥, the part of the direction that no row of A sees, exactly.
 
+    With s = ⟨w, Aᵀr⟩ and v = w − ηgAᵀr, the direction before it is normalised: ‖v‖² = 1 − 2ηgs +
+    η²g²‖Aᵀr‖² and w⊥' = w⊥/‖v‖, which grows exactly when ‖v‖ < 1, that is 2s > ηg‖Aᵀr‖² for g > 0.
+    This goes beyond the paper.
+
+    Parameters
+    ----------
+    g : float
+        The scale before the step.
+    w : (d,) array
+        The direction before the step, of norm 1.
+    pull : (d,) array
+        Aᵀr with r = A g w − y, the gradient of the loss by the weights.
+    step : float
+        η, the direction's step.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "v_norm", ‖v‖; "perp_factor", the factor 1/‖v‖ of w⊥; and
+        "perp_grows", whether it is above 1.
+
+    Examples
+    --------
     >>> from weightnorm.theory import rpgd_step
     >>> rpgd_step(1.0, [1.0, 0.0], [0.5, 0.0], 1.0).value
     {'v_norm': 0.5, 'perp_factor': 2.0, 'perp_grows': True}
@@ -245,12 +470,34 @@ def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
 
 @formula
 def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float) -> Any:
-    """The change of I = log(‖w⊥‖/‖w‖) + g²/2c in one step, over η²: second order in the step.
+    """The change of the WN flow's invariant in one step of rPGD or weight normalization, over η².
 
-    rPGD: ½[(c + g²)s² − g²‖PAᵀr‖²]; WN with N = ‖w‖² = 1: ½[(c − g²)s² − g²‖PAᵀr‖²]. `across` is
-    ‖PAᵀr‖². For WN with N ≠ 1 a term ηgs(1/N − 1) of first order in η comes on top
-    (`finite_step_limit` has it).
+    I = log(‖w⊥‖/‖w‖) + g²/2c is constant along the flow; a finite step changes it by a term of
+    second order in η. Over η² that is ½[(c + g²)s² − g²‖PAᵀr‖²] for rPGD and ½[(c − g²)s² −
+    g²‖PAᵀr‖²] for weight normalization with N = ‖w‖² = 1, where ŵ = w/‖w‖, s = ⟨ŵ, Aᵀr⟩ and P = I −
+    ŵŵᵀ. For weight normalization with N ≠ 1 a term ηgs(1/N − 1) of first order in η comes on top
+    (`finite_step_limit` has it). This goes beyond the paper.
 
+    Parameters
+    ----------
+    method : {"rpgd", "wn"}
+        Which method makes the step.
+    g : float or array
+        The scale before the step.
+    s : float or array
+        ⟨ŵ, Aᵀr⟩, the gradient of the loss by the scale.
+    across : float or array
+        ‖PAᵀr‖², the squared norm of the part of Aᵀr orthogonal to w. g, s and across broadcast.
+    ratio : float
+        c, the scale's step over the direction's.
+
+    Returns
+    -------
+    float or array
+        The change of I in one step, divided by η².
+
+    Examples
+    --------
     >>> from weightnorm.theory import invariant_drift
     >>> float(invariant_drift("rpgd", g=1.0, s=1.0, across=0.0, ratio=1.0))
     1.0

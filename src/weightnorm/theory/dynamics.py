@@ -27,9 +27,25 @@ def _residual(problem: Any, g: float, w: Any) -> tuple[Any, Any]:
 
 @formula
 def flow_step_sizes(step: float, ratio: float) -> Value:
-    """Condition 1: the direction w moves with η and the scale g with cη (the paper's sentence has
-    them swapped).
+    """The steps of direction and scale that lead to the WN flow with ratio c: η and c·η.
 
+    This is the paper's Condition 1: the direction w moves with the step η and the scale g with cη.
+    The paper's sentence has the two swapped.
+
+    Parameters
+    ----------
+    step : float
+        η, the direction's step; not negative.
+    ratio : float
+        c, the scale's step over the direction's; not negative.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "direction_step" and "scale_step".
+
+    Examples
+    --------
     >>> from weightnorm.theory import flow_step_sizes
     >>> flow_step_sizes(0.01, ratio=3.0).value
     {'direction_step': 0.01, 'scale_step': 0.03}
@@ -43,9 +59,27 @@ def flow_step_sizes(step: float, ratio: float) -> Value:
 
 @formula
 def gradients(problem: Any, g: float, w: Any) -> Value:
-    """∇_w f = g Aᵀr and ∇_g f = wᵀAᵀr of f = ½‖A g w − y‖², with r = A g w − y (Lemma 2.1 prints y
-    − A g w, and no g).
+    """The gradients of the least-squares loss f = ½‖A g w − y‖² by the direction w and the scale g.
 
+    With the residual r = A g w − y they are ∇_w f = g Aᵀr and ∇_g f = wᵀAᵀr. Lemma 2.1 prints r = y
+    − A g w, and ∇_w f without the factor g.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y.
+    g : float
+        The scale.
+    w : (d,) array
+        The direction; it is used as given, not normalised.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "w", a (d,) array, and "g", a number.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
     >>> value = wn.theory.gradients(problem, 2.0, [1.0, 0.0]).value
@@ -58,9 +92,29 @@ def gradients(problem: Any, g: float, w: Any) -> Value:
 
 @formula
 def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
-    """The WN flow ġ = −c wᵀAᵀr, ẇ = −g (I − wwᵀ) Aᵀr, for unit w: the limit of WN's (g, w/‖w‖) and
-    of rPGD's (g, w).
+    """The velocity of the WN flow, the common small-step limit of weight normalization and rPGD.
 
+    ġ = −c wᵀAᵀr and ẇ = −g (I − wwᵀ) Aᵀr for a unit direction w, with r = A g w − y: the limit of
+    (g, w/‖w‖) for weight normalization and of (g, w) for rPGD (Lemma 2.1).
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y.
+    g : float
+        The scale.
+    w : (d,) array
+        The direction, of norm 1; it is used as given, not normalised.
+    ratio : float
+        c, the scale's step over the direction's.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "g", the number ġ, and "w", the (d,) array ẇ.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
     >>> wn.theory.flow_field(problem, 2.0, [0.0, 1.0], ratio=1.0).value["w"].tolist()
@@ -75,11 +129,29 @@ def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
 
 @formula
 def stationary_point(problem: Any, g: float, w: Any) -> Value:
-    """What kind of point (g, w) is: "solution", "spurious" (in S = {g = 0, yᵀAw = 0}) or "moving"
-    (Lemma 2.2).
+    """Classify a point (g, w) of the WN flow as a solution, a spurious rest point, or a moving one.
 
-    On S the loss is ½‖y‖², so a loss under that excludes S.
+    By Lemma 2.2 a point where the flow rests is a solution, or lies in the set S = {g = 0, yᵀAw =
+    0} of spurious rest points. On S the loss is ½‖y‖², so a point with a loss under that cannot be
+    in S, nor flow into it.
 
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with y ≠ 0.
+    g : float
+        The scale.
+    w : (d,) array
+        The direction, nonzero; it is normalised.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "kind", which is "solution", "spurious" (in S) or "moving"; "loss",
+        the loss there; and "excluded_from_s", whether the loss is under ½‖y‖².
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
     >>> [wn.theory.stationary_point(problem, g, w).value["kind"] for g, w in
@@ -113,9 +185,29 @@ def _require_positive(name: str, values: Any) -> None:
 
 @formula
 def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
-    """The invariant: w_t⊥ = exp((g0² − g_t²)/(2 c ‖w0‖²)) w0⊥, for any loss of Ax (Lemma 2.4;
-    Appendix D without its misprint).
+    """The factor by which the WN flow changes w⊥, the part of the direction no row of A sees.
 
+    w_t⊥ = exp((g0² − g_t²)/(2 c ‖w0‖²)) w0⊥: it depends on the scales alone, and holds for any loss
+    of Ax (Lemma 2.4; Appendix D without its misprint, which leaves out c).
+
+    Parameters
+    ----------
+    g0 : float or array
+        Scale of the start.
+    g : float or array
+        g_t, the scale now.
+    ratio : float or array
+        c, the scale's step over the direction's; greater than 0.
+    norm : float or array
+        ‖w0‖, the norm of the start's direction; greater than 0. The four arguments broadcast.
+
+    Returns
+    -------
+    float or array
+        The factor, of the shape the arguments broadcast to; above 1 where w⊥ has grown.
+
+    Examples
+    --------
     >>> from weightnorm.theory import perp_factor
     >>> round(float(perp_factor(1.0, 3.0, ratio=2.0)), 6)
     0.135335
@@ -128,23 +220,67 @@ def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
 
 @formula
 def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
-    """‖w⊥‖² exp(g²/c), which the WN flow keeps (the second display of Lemma 2.4 prints exp(g²/2c)).
+    """Compute the invariant of the WN flow, log ‖w⊥‖ + g²/2c, for a unit direction w.
 
+    The flow keeps it, and with it ‖w⊥‖² exp(g²/c), the exponential of twice this number (the second
+    display of the paper's Lemma 2.4 prints exp(g²/2c)). `Trajectory.invariant` and
+    `History.invariant` are this number.
+
+    Parameters
+    ----------
+    perp_norm : float or array
+        ‖w⊥‖, the norm of the part of the unit direction that no row of A sees, at least 0.
+    g : float or array
+        The scale.
+    ratio : float or array
+        c > 0, the scale's rate over the direction's.
+
+    Returns
+    -------
+    float or array
+        −inf where ‖w⊥‖ is 0.
+
+    Examples
+    --------
     >>> from weightnorm.theory import invariant
-    >>> float(invariant(0.5, 0.0, 1.0))
-    0.25
+    >>> round(float(invariant(0.5, 2.0, 1.0)), 6)
+    1.306853
     """
     perp, scale, c = _validate.broadcast(perp_norm=perp_norm, g=g, ratio=ratio)
     _require_positive("ratio", c)
-    return np.where(perp == 0.0, 0.0, np.square(perp) * np.exp(np.square(scale) / c))[()]
+    if (perp < 0).any():
+        raise ValueError(f"perp_norm must not be negative, got {perp.min():g}")
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(perp == 0.0, -np.inf, np.log(perp) + np.square(scale) / (2.0 * c))[()]
 
 
 @formula
 def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Value:
-    """Theorem 2.5 (a)/(b): with c > 0 the loss goes to zero, or the flow ends in S.
+    """The loss at which the WN flow ends: zero, or that of a rest point which is no solution.
 
-    With c = 0 neither need happen: for orthogonal A and 0 < g0 < g* the loss ends at ½(g* − g0)².
+    Theorem 2.5 (a), (b): with c > 0 the loss goes to zero, or the flow ends in the set S = {g = 0,
+    yᵀAw = 0}, where it is ½‖y‖². With c = 0, a fixed scale, neither need happen: for orthogonal A
+    (AAᵀ = I) and 0 < g0 < g* the loss ends at ½(g* − g0)², with g* the norm of the minimum-norm
+    solution.
 
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0, the scale of the start.
+    direction : (d,) array
+        w0, the direction of the start, nonzero; it is normalised.
+    ratio : float
+        c, the scale's step over the direction's; not negative. The theorem is for c > 0.
+
+    Returns
+    -------
+    Value
+        `.value` is the loss at the end, a number.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(seed=0)
     >>> w0 = wn.datasets.random_direction(50, seed=0)

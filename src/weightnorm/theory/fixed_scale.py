@@ -42,13 +42,36 @@ def _ridge_direction(setup: Setup) -> Vector:
 
 @formula
 def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
-    """Where the flow with c = 0 ends: g0·w̃, in the row space, for 0 < |g0| ≤ g*.
+    """Predict where the flow with a fixed scale (c = 0) ends: at g0·w̃, in the row space of A.
 
-    w̃ is the unit vector (ĉ⁻¹ I + g0 AᵀA)⁻¹ Aᵀy with ĉ > 0, a ridge solution whose strength is set
-    by ‖w̃‖ = 1; for orthogonal A it is w*. A negative g0 ends at the opposite w̃ and the same
-    weights. For orthogonal A and |g0| > g* the end is x* + √(g0² − g*²)·w0⊥/‖w0⊥‖; for general A
-    and |g0| > g* only the row-space part x* is determined this way.
+    This holds for 0 < |g0| ≤ g*, with g* the norm of the minimum-norm solution x*. w̃ is the unit
+    vector (ĉ⁻¹ I + g0 AᵀA)⁻¹ Aᵀy with ĉ > 0, a ridge solution whose strength is set by ‖w̃‖ = 1;
+    for orthogonal A (AAᵀ = I) it is w* = x*/g*. A negative g0 ends at the opposite w̃ and the same
+    weights. For orthogonal A and |g0| > g* the end is x* + √(g0² − g*²)·w0⊥/‖w0⊥‖, with w0⊥ the
+    part of w0 orthogonal to the row space; for general A and |g0| > g* only the row-space part x*
+    is determined this way (Theorem 2.5, part II).
 
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0, the scale, which stays as it is; not zero.
+    direction : (d,) array
+        w0, the direction of the start, nonzero; it is normalised.
+
+    Returns
+    -------
+    Limit
+        The weights at the end, their scale g0, norm and distance to x*.
+
+    Raises
+    ------
+    ValueError
+        If the scale is zero, where nothing moves, or y is zero or out of A's reach.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
     >>> w0 = wn.datasets.random_direction(50, seed=0)
@@ -89,9 +112,29 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
 
 @formula
 def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
-    """Where c = 0 until nothing moves, then c > 0, ends: at (g*, w*), from g0 < 0 at (−g*, −w*); x*
-    either way.
+    """Predict where the flow ends that first fixes the scale and, once nothing moves, frees it.
 
+    With c = 0 until nothing moves and c > 0 afterwards, it ends at (g*, w*) and, from g0 < 0, at
+    (−g*, −w*): the minimum-norm solution x* = g* w* either way, for 0 < |g0| < g* (Theorem 2.5,
+    part II).
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0, the scale of the start.
+    direction : (d,) array
+        w0, the direction of the start, nonzero; it is normalised. Its part orthogonal to the row
+        space of A must not be zero.
+
+    Returns
+    -------
+    Limit
+        x*, with the scale g* or −g*.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
     >>> w0 = wn.datasets.random_direction(50, seed=0)
@@ -117,12 +160,28 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
 
 @formula
 def sphere_ball(problem: Any, scale: float) -> Value:
-    """Min ‖A g0 w − y‖² over the sphere ‖w‖ = 1 and over the ball ‖w‖ ≤ 1 (section 3).
+    """Minimise ‖A g0 w − y‖² over the ball ‖w‖ ≤ 1, and compare with the sphere ‖w‖ = 1.
 
     For 0 < g0 ≤ g* the ball's minimiser is unique and lies on the sphere, so the two problems are
-    the same. For g0 > g* the ball's smallest minimiser x*/g0 is inside: the values agree (zero, for
-    d > m) and the solutions do not.
+    the same. For g0 > g* the ball's smallest minimiser x*/g0 is inside: the minima agree (zero, for
+    d > m) and the minimisers do not (section 3). x* is the minimum-norm solution and g* its norm.
 
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "minimiser", the smallest minimiser w over the ball, a (d,) array;
+        "norm", its norm; and "value", the minimum, less what the part of y out of A's reach adds.
+        `.applies` says whether the two problems are the same.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(condition_number=2.0, seed=0)
     >>> wn.theory.sphere_ball(problem, 1.0).applies, wn.theory.sphere_ball(problem, 4.0).applies

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, or one beyond it.
+    """A claim of the paper, or one beyond it: what is printed and what is true.
+
+    `CLAIMS` in this module has all of them.
 
     Attributes
     ----------
     id : str
+        A short name, for instance "flow-limit"; `weightnorm.verify(only=[…])` takes it.
     paper : str
         Where the paper states it.
     functions : tuple of str
@@ -22,6 +25,13 @@ class Claim:
         What the paper prints, and what is true.
     verdict : str
         What the evidence must show: "holds", "holds with condition" or "fails as printed".
+
+    Examples
+    --------
+    >>> from weightnorm.theory.index import CLAIMS
+    >>> claim = next(claim for claim in CLAIMS if claim.id == "gd-limit")
+    >>> claim.functions, claim.verdict
+    (('gd_limit',), 'fails as printed')
     """
 
     id: str

@@ -21,15 +21,33 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Limit(Statement):
-    """The end of a flow.
+    """The point where a flow, or a method with small steps, ends.
+
+    Here x* is the minimum-norm solution of least squares, and ⊥ marks the part of a vector
+    orthogonal to the row space of A, which the data cannot see.
 
     Attributes
     ----------
     weights : (d,) array
-    scale, norm, perp_norm : float
-        g∞, ‖x∞‖ and ‖x∞⊥‖.
+        The weights x∞ at the end.
+    scale : float
+        The scale g∞ at the end; it may be negative.
+    norm : float
+        ‖x∞‖.
+    perp_norm : float
+        ‖x∞⊥‖.
     distance : float
         ‖x∞ − x*‖.
+    assumptions, paper, applies, failing
+        See `Statement`.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    >>> limit = wn.theory.gd_limit(problem, scale=2.0, direction=[0.0, 1.0])
+    >>> limit.weights.tolist(), limit.distance
+    ([1.0, 2.0], 2.0)
     """
 
     weights: Vector
@@ -40,16 +58,33 @@ class Limit(Statement):
 
 
 def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
-    """‖x∞⊥‖ of the WN flow, exact to rounding over the whole range of double precision. Vectorised.
+    """The norm ‖x∞⊥‖ of what the WN flow keeps of its start, exact to rounding. Vectorised.
+
+    The WN flow is the limit of weight normalization and rPGD for infinitely small steps. ‖x∞⊥‖ is
+    the norm of the part of the final weights that no row of A sees; since the rest is the
+    minimum-norm solution x*, it is also the distance ‖x∞ − x*‖. It is accurate over the whole range
+    of double precision.
 
     Parameters
     ----------
-    g0, gstar, q0, ratio : numbers or arrays that broadcast
-        The start's scale, ‖x*‖ > 0, ‖w0⊥‖ in [0, 1], and c > 0.
+    g0 : float or array
+        Scale of the start; its sign does not matter here.
+    gstar : float or array
+        g*, the norm of the minimum-norm solution x*; greater than 0.
+    q0 : float or array
+        Norm of the part of the unit start direction w0 orthogonal to the row space of A; in [0, 1].
+    ratio : float or array
+        c, the scale's step over the direction's; greater than 0. The four arguments broadcast.
 
     Returns
     -------
     array
+        ‖x∞⊥‖, of the shape the arguments broadcast to.
+
+    Raises
+    ------
+    ValueError
+        For g* ≤ 0, c ≤ 0 (for c = 0 see `fixed_scale_limit`), or q0 outside [0, 1].
 
     Examples
     --------
@@ -73,17 +108,26 @@ def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
 
 
 def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
-    """|g∞| of the WN flow: G = g∞² is the root of G (1 − F0 e^{−G/c}) = g*², F0 = q0² e^{g0²/c}.
-    Vectorised.
+    """The final scale |g∞| of the WN flow, which is also the norm of its final weights. Vectorised.
+
+    The WN flow is the limit of weight normalization and rPGD for infinitely small steps. G = g∞² is
+    the root of G (1 − F0 e^{−G/c}) = g*² with F0 = q0² e^{g0²/c}.
 
     Parameters
     ----------
-    g0, gstar, q0, ratio : numbers or arrays that broadcast
-        The start's scale, ‖x*‖ > 0, ‖w0⊥‖ in [0, 1], and c > 0.
+    g0 : float or array
+        Scale of the start; its sign does not matter here.
+    gstar : float or array
+        g*, the norm of the minimum-norm solution x*; greater than 0.
+    q0 : float or array
+        Norm of the part of the unit start direction w0 orthogonal to the row space of A; in [0, 1].
+    ratio : float or array
+        c, the scale's step over the direction's; greater than 0. The four arguments broadcast.
 
     Returns
     -------
     array
+        |g∞|, of the shape the arguments broadcast to.
 
     Examples
     --------
@@ -95,8 +139,29 @@ def limit_scale(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
 
 
 def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
-    """The root G of G (1 − F0 e^{−G/c}) = g*², from log F0, which may be −inf.
+    """The square G = g∞² of the WN flow's final scale, from the logarithm of its start constant F0.
 
+    G is the root of G (1 − F0 e^{−G/c}) = g*². F0 = q0² e^{g0²/c} is what the flow keeps of its
+    start (`limit_scale` starts from g0 and q0 instead); log F0 may be −inf, for a start in the row
+    space of A.
+
+    Parameters
+    ----------
+    log_f0 : float or array
+        log F0 = 2 log q0 + g0²/c, finite or −inf; g0 is the scale of the start and q0 the norm of
+        the part of its unit direction orthogonal to the row space.
+    gstar : float or array
+        g*, the norm of the minimum-norm solution x*; greater than 0.
+    ratio : float or array
+        c, the scale's step over the direction's; greater than 0. The three arguments broadcast.
+
+    Returns
+    -------
+    array
+        G, of the shape the arguments broadcast to.
+
+    Examples
+    --------
     >>> from weightnorm.theory import limit_square
     >>> float(limit_square(float("-inf"), 3.0, 1.0))
     9.0
@@ -110,9 +175,30 @@ def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
 
 
 def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
-    """‖x∞⊥‖ = |g∞| q0 exp((g0² − g∞²)/2c) from a known g∞; `limit_perp` needs none, and no luck at
-    small c.
+    """The norm ‖x∞⊥‖ of what the WN flow keeps of its start, from a known final scale.
 
+    ‖x∞⊥‖ = |g∞| q0 exp((g0² − g∞²)/2c). Prefer `limit_perp`, which does not need g∞: at small c
+    this formula loses its digits, because an error in g∞ is magnified by 1/c in the exponent.
+
+    Parameters
+    ----------
+    g0 : float or array
+        Scale of the start; its sign does not matter here.
+    g_limit : float or array
+        g∞, the scale at the end, for instance from `limit_scale`.
+    q0 : float or array
+        Norm of the part of the unit start direction w0 orthogonal to the row space of A; not
+        negative.
+    ratio : float or array
+        c, the scale's step over the direction's; greater than 0. The four arguments broadcast.
+
+    Returns
+    -------
+    array
+        ‖x∞⊥‖, of the shape the arguments broadcast to.
+
+    Examples
+    --------
     >>> from weightnorm.theory import limit_scale, perp_of_limit
     >>> g = limit_scale(2.0, 3.0, 0.6**0.5, 1.0)
     >>> float(perp_of_limit(2.0, g, 0.6**0.5, 1.0).round(4))
@@ -134,12 +220,39 @@ def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
 
 
 def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
-    """Where the WN flow ends: x* + g∞ exp((g0² − g∞²)/2c) w0⊥, by a scalar root.
+    """Predict where the WN flow ends, without integrating it.
+
+    The WN flow is what weight normalization and rPGD become for infinitely small steps. It ends at
+    x* + g∞ exp((g0² − g∞²)/2c) w0⊥, with x* the minimum-norm solution, w0⊥ the part of the unit
+    start direction orthogonal to the row space of A, and g∞ the final scale, found as the root of a
+    scalar equation (`limit_scale`).
 
     Theorem 2.5, part I, prints g* in place of g∞ (`flow_limit_as_printed`); that is its first term
     in a series that is good for |g0| well under g* and absurd above it. The sign of g∞ has a closed
-    form but for m ≥ 2 with F0 ≤ 1 and a start no better than x = 0; there a private integration
-    runs until the loss is under ½‖y‖², which settles it.
+    form except for m ≥ 2 samples with F0 ≤ 1 (F0 = ‖w0⊥‖² e^{g0²/c}) and a start no better than x =
+    0; there a private integration runs until the loss is under ½‖y‖², which settles it.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0, the scale of the start; it may be zero or negative.
+    direction : (d,) array
+        w0, the direction of the start, nonzero; it is normalised.
+    ratio : float
+        c, the scale's step over the direction's; greater than 0.
+
+    Returns
+    -------
+    Limit
+        The weights at the end, their scale, norm and distance to x*. `.applies` is False where the
+        start flows into a rest point that is no solution.
+
+    Raises
+    ------
+    ValueError
+        If y is zero or wholly out of A's reach: then x* = 0 and the theory does not apply.
 
     Examples
     --------
@@ -168,8 +281,29 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
 
 
 def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
-    """The paper's formula, x* + g* exp((g0² − g*²)/2c) w0⊥, for comparison: it is wrong in general.
+    """The end of the WN flow by the paper's printed formula, which is wrong in general.
 
+    For comparison: Theorem 2.5, part I, prints x* + g* exp((g0² − g*²)/2c) w0⊥, with g* = ‖x*‖
+    where the final scale g∞ should stand; `flow_limit` is the exact form.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0, the scale of the start.
+    direction : (d,) array
+        w0, the direction of the start, nonzero; it is normalised.
+    ratio : float
+        c, the scale's step over the direction's; greater than 0.
+
+    Returns
+    -------
+    Limit
+        The end as printed; its norms are infinite where the printed exponential overflows.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(seed=0)
     >>> w0 = wn.datasets.random_direction(50, seed=0)
@@ -198,8 +332,27 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
 
 
 def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
-    """Where gradient descent and the gradient flow end: x* + g0 w0⊥ (the paper prints g* w0⊥).
+    """Predict where gradient descent and the gradient flow end on least squares: at x* + g0 w0⊥.
 
+    They keep the part g0 w0⊥ of the start that no row of A sees, and the rest becomes the
+    minimum-norm solution x*. The paper prints g* w0⊥, with g* = ‖x*‖, for g0 w0⊥.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y.
+    scale : float
+        g0, the norm of the start x0 = g0 w0, with a sign.
+    direction : (d,) array
+        w0, the direction of the start, nonzero; it is normalised.
+
+    Returns
+    -------
+    Limit
+        The weights at the end, their norm and their distance to x*; `.scale` is the norm.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(seed=0)
     >>> w0 = wn.datasets.random_direction(50, seed=0)
@@ -221,16 +374,29 @@ def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
 
 @dataclass(frozen=True)
 class Comparison(Statement):
-    """WN against gradient descent from the same start.
+    """The WN flow against gradient descent from the same start.
+
+    w∥ and w⊥ are the parts of the unit direction in the row space of A and orthogonal to it, g* is
+    the norm of the minimum-norm solution x*, and c is the scale's step over the direction's.
 
     Attributes
     ----------
     direction_turns_in : bool
-        ‖w⊥‖ shrinks, that is |g∞| > |g0|: iff |g0|·‖w0∥‖ < g*.
+        Whether ‖w⊥‖ shrinks, that is |g∞| > |g0|: it does exactly when |g0|·‖w0∥‖ < g*.
     closer : bool
-        ‖x⊥‖ ends smaller than gradient descent's: iff k(|g∞|) < k(|g0|), k(g) = g exp(−g²/2c).
+        Whether ‖x⊥‖, the distance to x*, ends smaller than gradient descent's: it does exactly when
+        k(|g∞|) < k(|g0|) with k(g) = g exp(−g²/2c).
     threshold : float
-        g*/‖w0∥‖, the scale above which ‖w⊥‖ grows.
+        g*/‖w0∥‖, the start scale above which ‖w⊥‖ grows.
+    assumptions, paper, applies, failing
+        See `Statement`.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import wn_beats_gd
+    >>> comparison = wn_beats_gd(g0=2.0, gstar=3.0, q0=0.6)
+    >>> comparison.closer, comparison.threshold
+    (True, 3.75)
     """
 
     direction_turns_in: bool
@@ -240,9 +406,30 @@ class Comparison(Statement):
 
 @formula
 def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Comparison:
-    """When the WN flow ends closer to x* than gradient descent; the paper's g0² ≤ g*² decides
-    neither way.
+    """Decide whether the WN flow ends closer to x* than gradient descent does.
 
+    The WN flow is the limit of weight normalization and rPGD for infinitely small steps. x* is the
+    minimum-norm solution, and both start at the same weights. The paper's condition g0² ≤ g*²
+    decides neither way: it is neither necessary nor sufficient.
+
+    Parameters
+    ----------
+    g0 : float
+        Scale of the start.
+    gstar : float
+        g*, the norm of the minimum-norm solution x*; greater than 0.
+    q0 : float
+        Norm of the part of the unit start direction w0 orthogonal to the row space of A; in [0, 1].
+    ratio : float
+        c, the scale's step over the direction's; greater than 0.
+
+    Returns
+    -------
+    Comparison
+        With `.closer`, `.direction_turns_in` and `.threshold`.
+
+    Examples
+    --------
     >>> from weightnorm.theory import wn_beats_gd
     >>> [wn_beats_gd(g0, 3.0, 0.6**0.5, ratio=10.0).closer for g0 in (1.0, 2.6, 2.8, 4.7, 4.8)]
     [False, False, True, True, False]
@@ -259,9 +446,29 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
 
 
 def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
-    """‖x∞ − x*‖ over a grid of start scales (rows) and ratios (columns): the phase diagram of the
-    WN flow.
+    """The distance ‖x∞ − x*‖ where the WN flow ends, over a grid of start scales and ratios.
 
+    The WN flow is the limit of weight normalization and rPGD for infinitely small steps. It is the
+    phase diagram of the WN flow: where the flow forgets its start, and where it does not.
+
+    Parameters
+    ----------
+    g0 : (n,) array
+        Scales of the start, one per row of the map.
+    ratio : (k,) array
+        c, the scale's step over the direction's, one per column; each greater than 0.
+    gstar : float
+        g*, the norm of the minimum-norm solution x*; greater than 0.
+    q0 : float
+        Norm of the part of the unit start direction w0 orthogonal to the row space of A; in [0, 1].
+
+    Returns
+    -------
+    (n, k) array
+        The distances; a single number for g0 or ratio counts as a vector of one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from weightnorm.theory import distance_map
     >>> distance_map(np.linspace(0, 4, 5), [0.1, 1.0], gstar=3.0, q0=0.7).shape
@@ -282,12 +489,28 @@ def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
 
 @formula
 def example_2d(g0: float, ratio: float = 1.0) -> Value:
-    """The paper's example A = [1, 0], y = 1, w0 = [0, 1]: the WN flow ends at [1, sign(g0)·√(G −
-    1)].
+    """The paper's two-dimensional example: A = [1, 0], y = 1 and the start direction w0 = [0, 1].
 
-    The paper prints [1, exp((g0² − 1)/2)]. The loss on S is ½ (printed 1), and the gradient flow
-    ends at [1, g0].
+    The WN flow ends at [1, sign(g0)·√(G − 1)] with G = g∞² from `limit_square`; the paper prints
+    [1, exp((g0² − 1)/2)], for c = 1. The gradient flow ends at [1, g0]. The loss on the set S = {g
+    = 0, yᵀAw = 0} of rest points that are no solutions is ½ (printed 1). The minimum-norm solution
+    is [1, 0], so g* = 1.
 
+    Parameters
+    ----------
+    g0 : float
+        Scale of the start; not zero, because there the flow rests in S.
+    ratio : float
+        c, the scale's step over the direction's; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "wn", "gd" and "printed", the ends of the WN flow, of the gradient
+        flow and of the printed formula, each a (2,) array, and "loss_on_s", ½.
+
+    Examples
+    --------
     >>> from weightnorm.theory import example_2d
     >>> value = example_2d(2.0).value
     >>> value["wn"].round(3).tolist(), value["printed"].round(2).tolist()

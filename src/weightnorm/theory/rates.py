@@ -15,9 +15,29 @@ from .statement import Bounds, Value, assume
 
 @formula
 def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
-    """−max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖², for a unit w and any sign of g (Lemma
-    2.3).
+    """Bounds on how fast the loss falls along the WN flow.
 
+    −max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖² with r = A g w − y, for a unit w and any
+    sign of g (Lemma 2.3).
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y.
+    g : float
+        The scale.
+    w : (d,) array
+        The direction, of norm 1; it is used as given, not normalised.
+    ratio : float
+        c, the scale's step over the direction's; not negative.
+
+    Returns
+    -------
+    Bounds
+        On the derivative of the loss by time; both bounds are negative or zero.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
     >>> wn.theory.loss_rate_bounds(problem, 2.0, [1.0, 0.0], ratio=1.0).upper
@@ -33,9 +53,29 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
 
 @formula
 def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) -> Any:
-    """‖r_t‖²/‖r_0‖² ≤ exp(−2kt), k = λmin·min(C², c), while |g| ≥ C (Lemma 2.3 prints the rate
-    without λmin and 2).
+    """A bound on the loss of the WN flow at time t, as a share of the loss at the start.
 
+    ‖r_t‖²/‖r_0‖² ≤ exp(−2kt) with k = λmin·min(C², c), while |g| ≥ C. Lemma 2.3 prints the rate
+    without λmin and without the 2.
+
+    Parameters
+    ----------
+    time : float or array
+        t, the time along the flow.
+    scale_bound : float
+        C, a lower bound of |g| until then.
+    ratio : float
+        c, the scale's step over the direction's.
+    smallest : float
+        λmin, the smallest eigenvalue of AAᵀ.
+
+    Returns
+    -------
+    float or array
+        The bound at each time.
+
+    Examples
+    --------
     >>> from weightnorm.theory import loss_envelope
     >>> float(loss_envelope(0.0, 1.0, 1.0, 0.5))
     1.0
@@ -48,13 +88,35 @@ def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) 
 def convergence_time(
     problem: Any, scale: float, direction: Any, ratio: float, accuracy: float
 ) -> Value:
-    """A time after which the loss of the WN flow is at most `accuracy` (Theorem 2.6, halved and
-    extended).
+    """A time after which the loss of the WN flow is at most `accuracy`.
 
-    log(f0/ε)/(2 λmin min(C², c)) with C² = max(c log F0, (‖y‖ − ‖r0‖)₊²/λmax): the first bound on
-    g² comes from the invariant (F0 = ‖w0⊥‖² e^{g0²/c}), the second from a loss that never grows.
-    The value has `time`, and `printed` with the paper's T0 (twice as long, and only for F0 > 1).
+    It is log(f0/ε)/(2 λmin min(C², c)) with f0 the loss at the start, ε the accuracy, λmin and λmax
+    the extreme eigenvalues of AAᵀ, and C² = max(c log F0, (‖y‖ − ‖r0‖)₊²/λmax) a lower bound of g².
+    The first part of C² comes from the invariant (F0 = ‖w0⊥‖² e^{g0²/c}, w0⊥ the part of the unit
+    start direction that no row of A sees), the second from a loss that never grows. This is Theorem
+    2.6, halved and extended: the paper's T0 is twice as long, and only for F0 > 1.
 
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0, the scale of the start.
+    direction : (d,) array
+        w0, the direction of the start, nonzero; it is normalised.
+    ratio : float
+        c, the scale's step over the direction's; greater than 0.
+    accuracy : float
+        ε, the loss to reach, less what the part of y out of A's reach adds; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "time"; "printed", the paper's T0; and "scale_bound", C. The times are
+        infinite where no bound is known.
+
+    Examples
+    --------
     >>> import weightnorm as wn
     >>> problem = wn.datasets.make_regression(seed=0)
     >>> w0 = wn.datasets.random_direction(50, seed=0)

@@ -10,7 +10,23 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Assumption:
-    """A condition of a claim, and whether it holds for this input."""
+    """A condition that a claim needs, and whether it holds for this input.
+
+    It prints as a tick or a cross and the condition.
+
+    Attributes
+    ----------
+    text : str
+        The condition in words or symbols, for instance "c > 0".
+    holds : bool
+        Whether the input satisfies it.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import Assumption
+    >>> Assumption("c > 0", True), Assumption("λmin > 0", False)
+    (✓ c > 0, ✗ λmin > 0)
+    """
 
     text: str
     holds: bool
@@ -21,14 +37,30 @@ class Assumption:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A prediction or a bound in its exact form.
+    """A prediction or a bound in its exact form, with the assumptions it needs.
+
+    Theory functions return a subclass with the content: `Value`, `Bounds`, `Limit`, `Comparison`,
+    `TwoPhase`.
 
     Attributes
     ----------
     assumptions : tuple of Assumption
         What the claim needs; where one does not hold, the value is not promised.
     paper : str
-        Where the paper states it.
+        Where the paper states it; "beyond the paper" where it does not.
+    applies : bool
+        Whether every assumption holds.
+    failing : tuple of str
+        The assumptions that do not hold.
+
+    Examples
+    --------
+    A claim for matrices of full row rank, asked about one whose smallest eigenvalue is zero:
+
+    >>> from weightnorm.theory import general_matrix
+    >>> statement = general_matrix(gstar=3.0, smallest=0.0, largest=1.0)
+    >>> statement.applies, statement.failing
+    (False, ('λmin > 0',))
     """
 
     assumptions: tuple[Assumption, ...] = ()
@@ -47,19 +79,50 @@ class Statement:
 
 @dataclass(frozen=True)
 class Value(Statement):
-    """A statement whose content is one value: a number, an array, or a few by name."""
+    """A statement whose content is one value: a number, an array, or a dictionary of named values.
+
+    Attributes
+    ----------
+    value : float, bool, array or dict
+        The content; the function that returns it says which, and lists the keys of a dictionary.
+    assumptions, paper, applies, failing
+        See `Statement`.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import orthogonal_gstar
+    >>> gstar = orthogonal_gstar([3.0, 4.0])
+    >>> gstar.value, gstar.paper
+    (5.0, 'section 2, after Theorem 2.5')
+    """
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Bounds(Statement):
-    """lower ≤ quantity ≤ upper."""
+    """A statement that bounds a quantity on both sides: lower ≤ quantity ≤ upper.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The bounds.
+    assumptions, paper, applies, failing
+        See `Statement`.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    >>> bounds = wn.theory.loss_rate_bounds(problem, 2.0, [1.0, 0.0], ratio=1.0)
+    >>> bounds.lower, bounds.upper
+    (-4.0, -1.0)
+    """
 
     lower: float
     upper: float
 
 
 def assume(text: str, holds: Any) -> Assumption:
-    """An assumption and whether it holds."""
+    """Make an assumption: its text, and whether it holds (anything with a truth value)."""
     return Assumption(text, bool(holds))

@@ -18,16 +18,30 @@ from .statement import Assumption, Statement, Value, assume
 
 @dataclass(frozen=True)
 class TwoPhase(Statement):
-    """A two-phase plan for rPGD on orthogonal A with η = 1/g².
+    """A plan of two phases for rPGD on orthogonal A (AAᵀ = I) with the direction's step η = 1/g².
+
+    The first phase turns the direction while the scale is frozen or slow, the second lets the scale
+    grow. w⊥ is the part of the direction that no row of A sees.
 
     Attributes
     ----------
     first, second : int
-        T1 and T2, the steps of the phases.
+        T1 and T2, the numbers of steps of the phases.
     first_step, second_step : float
-        γ of the scale in each. In case (a) the very first step is frozen as well.
+        γ, the scale's step, in each phase. In case (a) the very first step is frozen as well.
     perp : float
         ‖w⊥‖ after the first phase is at most this.
+    total : int
+        T1 + T2.
+    assumptions, paper, applies, failing
+        See `Statement`.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import two_phase_b
+    >>> plan = two_phase_b(gstar=3.0, g0=1.0, accuracy=0.01)
+    >>> plan.first_step, plan.second_step, plan.total
+    (0.0, 1.0, 6)
     """
 
     first: int
@@ -78,12 +92,42 @@ def two_phase_a(
     rho: float = 0.5,
     second_step: float = 0.5,
 ) -> TwoPhase:
-    """Theorem 3.2 (a): the scale moves slowly in the first phase, and g² ≤ g*² − ρδ0 there, δ0 =
-    g*² − g0².
+    """Plan the two phases of Theorem 3.2 (a) for rPGD: the scale moves slowly in the first.
 
-    After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε g*². `parallel` is ‖Aw0‖. The paper's T2 is wrong (481
-    of 900 random cases fail); here T2 = ⌈(1/γ) log((1/√(1 − δ²) − g0/g*)/√ε)⌉.
+    For orthogonal A (AAᵀ = I) and the direction's step η = 1/g². In the first phase g² ≤ g*² − ρδ0
+    with δ0 = g*² − g0². After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε g*², with w⊥ the part of the
+    direction that no row of A sees and r = A g w − y.
 
+    The paper's T2 is wrong (481 of 900 random cases fail; `two_phase_a_printed_second`); here it is
+    ⌈(1/γ) log((1/√(1 − δ²) − g0/g*)/√ε)⌉, with δ the bound on ‖w⊥‖ after the first phase.
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    g0 : float
+        Scale of the start; between 0 and g*.
+    parallel : float
+        ‖Aw0‖, the norm of the part of the unit start direction in the row space of A; in [0, 1].
+    accuracy : float
+        ε; greater than 0 and at most 1.
+    rho : float
+        ρ, the share of δ0 that the first phase leaves; between 0 and 1.
+    second_step : float
+        γ, the scale's step in the second phase; the theorem holds for 0 < γ ≤ ½.
+
+    Returns
+    -------
+    TwoPhase
+        The plan, with `.first` and `.second` steps.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, so that the formulas have no meaning.
+
+    Examples
+    --------
     >>> from weightnorm.theory import two_phase_a
     >>> plan = two_phase_a(gstar=3.0, g0=1.0, parallel=0.6, accuracy=0.01)
     >>> plan.first, plan.second, plan.first_step < 0.5
@@ -129,9 +173,31 @@ def two_phase_a(
 def two_phase_a_printed_second(
     gstar: float, g0: float, accuracy: float, rho: float, second_step: float
 ) -> int:
-    """The T2 the paper prints for (a), (1/γ) log(ρδ0/(g*²(1 − ε)√ε)), rounded up: too short in
-    general.
+    """The second phase T2 that the paper prints for Theorem 3.2 (a): too short in general.
 
+    (1/γ) log(ρδ0/(g*²(1 − ε)√ε)), rounded up and not below 0, with δ0 = g*² − g0². `two_phase_a`
+    has a T2 that is long enough.
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    g0 : float
+        Scale of the start; between 0 and g*.
+    accuracy : float
+        ε; between 0 and 1.
+    rho : float
+        ρ, the share of δ0 that the first phase leaves; between 0 and 1.
+    second_step : float
+        γ, the scale's step in the second phase.
+
+    Returns
+    -------
+    int
+        T2 as printed.
+
+    Examples
+    --------
     >>> from weightnorm.theory import two_phase_a_printed_second
     >>> two_phase_a_printed_second(3.0, 1.0, 0.01, rho=0.01, second_step=0.25)
     0
@@ -144,11 +210,36 @@ def two_phase_a_printed_second(
 
 @formula
 def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1.0) -> TwoPhase:
-    """Theorem 3.2 (b): the scale is frozen in the first phase.
+    """Plan the two phases of Theorem 3.2 (b) for rPGD: the scale is frozen in the first.
 
-    After T1 + T2 steps ‖w⊥‖ ≤ ε, (1 − 2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤
-    1 (the paper asks for more, and promises g ≤ g*, which fails).
+    For orthogonal A (AAᵀ = I) and the direction's step η = 1/g². After T1 + T2 steps ‖w⊥‖ ≤ ε, (1 −
+    2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤ 1 (the paper asks for more, and
+    promises g ≤ g*, which fails). w⊥ is the part of the direction that no row of A sees, and r = A
+    g w − y.
 
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    g0 : float
+        Scale of the start; between 0 and g*.
+    accuracy : float
+        ε; greater than 0. The theorem holds below ½.
+    second_step : float
+        γ, the scale's step in the second phase; greater than 0 and at most 1.
+
+    Returns
+    -------
+    TwoPhase
+        The plan, with `.first` and `.second` steps.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, so that the formulas have no meaning.
+
+    Examples
+    --------
     >>> from weightnorm.theory import two_phase_b
     >>> plan = two_phase_b(gstar=3.0, g0=1.0, accuracy=0.01)
     >>> plan.first, plan.second
@@ -177,9 +268,29 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
 
 @formula
 def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> Value:
-    """Lemma fixg: in the second phase (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g*/√(1 − ε²), γ' = γ(1 − ε²)
-    (printed: ≤ g*).
+    """Bounds on the next scale in the second phase of Theorem 3.2 (b).
 
+    (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g*/√(1 − ε²) with γ' = γ(1 − ε²), where ‖w⊥‖ ≤ ε (Lemma fixg; it
+    prints g_{t+1} ≤ g*, which fails).
+
+    Parameters
+    ----------
+    g : float
+        g_t, the scale before the step.
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    accuracy : float
+        ε, a bound on ‖w⊥‖, the norm of the part of the direction that no row of A sees; below 1.
+    step : float
+        γ, the scale's step; greater than 0 and at most 1.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "lower" and "upper", and "printed", the paper's upper bound g*.
+
+    Examples
+    --------
     >>> from weightnorm.theory import two_phase_b_bounds
     >>> two_phase_b_bounds(2.0, 3.0, 0.1, 0.5).value["lower"]
     2.495
@@ -199,13 +310,35 @@ def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> 
 
 @formula
 def two_phase_a_order(gstar: float, g0: float, accuracy: float, rho: float) -> Value:
-    """(a): T1 ≤ 1 + 4·(g*²/(ρδ0))·log((2g* + ε)/(0.99 ε)), so T1 = O(g*²/(ρδ0)·log(1/ε)) holds.
+    """How the phases of Theorem 3.2 (a) grow as the accuracy ε gets smaller.
 
-    The trade-off does not: with ρ ≈ ε the first phase has about 1/ε steps, but its admissible scale
-    step is then so small that g stays below g* by a fixed share, `leftover` > 0 for g0 up to about
-    0.6 g*: a step adds at most γ·max(g* − g0, g*/2), and γ⁽¹⁾T1 ≤ κ = g0² log(g*²/g0²)/δ0. So T2
-    grows like log(1/ε) and is not O(1).
+    The first phase has T1 ≤ 1 + 4·(g*²/(ρδ0))·log((2g* + ε)/(0.99 ε)) steps, with δ0 = g*² − g0²,
+    so T1 = O(g*²/(ρδ0)·log(1/ε)) holds.
 
+    The trade-off in the paper does not: with ρ ≈ ε the first phase has about 1/ε steps, but its
+    admissible scale step is then so small that g stays below g* by a fixed share, `leftover` > 0
+    for g0 up to about 0.6 g*: one step adds at most γ·max(g* − g0, g*/2), and γ⁽¹⁾T1 ≤ κ = g0²
+    log(g*²/g0²)/δ0. So T2 grows like log(1/ε) and is not O(1).
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    g0 : float
+        Scale of the start; between 0 and g*.
+    accuracy : float
+        ε; between 0 and 1.
+    rho : float
+        ρ, the share of δ0 that the first phase leaves; between 0 and 1.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "first", the bound on T1, and "leftover", a lower bound of 1 − g/g*
+        after the first phase.
+
+    Examples
+    --------
     >>> from weightnorm.theory import two_phase_a_order
     >>> two_phase_a_order(3.0, 1.0, 0.01, 0.5).value["first"] // 1
     58.0
@@ -225,9 +358,28 @@ def two_phase_a_order(gstar: float, g0: float, accuracy: float, rho: float) -> V
 
 @formula
 def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
-    """(b): T1 ≤ 1 + 4·max(1, g0²/δ0)·log(1/ε); the paper's O((g0²/δ0) log(1/ε)) fails for g0 ≪ g*,
-    where T1 ≥ 1.
+    """How the first phase of Theorem 3.2 (b) grows as the accuracy ε gets smaller.
 
+    The first phase has T1 ≤ 1 + 4·max(1, g0²/δ0)·log(1/ε) steps, with δ0 = g*² − g0². The paper's
+    O((g0²/δ0) log(1/ε)) fails for g0 ≪ g*, where T1 ≥ 1.
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    g0 : float
+        Scale of the start; between 0 and g*.
+    accuracy : float
+        ε; between 0 and 1.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "first", the bound on T1, and "printed", what the paper's order would
+        allow with the same constant 4.
+
+    Examples
+    --------
     >>> from weightnorm.theory import two_phase_b_order
     >>> value = two_phase_b_order(3.0, 0.003, 0.01).value
     >>> value["first"] > 1 > value["printed"]
@@ -244,12 +396,26 @@ def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
 
 @formula
 def two_phase_b_gain(gstar: float, g0: float) -> Value:
-    """How much shorter (b)'s first phase is than (a)'s with ρ → 1, for the same ‖w⊥‖ and before
-    rounding up.
+    """How many times shorter the first phase of Theorem 3.2 (b) is than that of (a).
 
-    The paper says (g*/g0)²; the exact factor is (1 + g*²/δ0)·log(g*²/g0²), which grows only like a
-    logarithm as g0 → 0.
+    This compares them with ρ → 1 in (a), for the same ‖w⊥‖ and before rounding up. The paper says
+    (g*/g0)²; the exact factor is (1 + g*²/δ0)·log(g*²/g0²) with δ0 = g*² − g0², which grows only
+    like a logarithm as g0 → 0.
 
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    g0 : float
+        Scale of the start; between 0 and g*.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact" and "printed".
+
+    Examples
+    --------
     >>> from weightnorm.theory import two_phase_b_gain
     >>> {name: round(float(v), 2) for name, v in two_phase_b_gain(3.0, 0.03).value.items()}
     {'exact': 18.42, 'printed': 10000.0}
@@ -262,12 +428,29 @@ def two_phase_b_gain(gstar: float, g0: float) -> Value:
 
 @formula
 def general_matrix(gstar: float, smallest: float, largest: float, delta: float = 1.0) -> Value:
-    """Proposition 3.3 for any λmax: |g0| ≤ g*λmin/((2 + δ)λmax) and η = 1/(g0²λmax) give ‖v_t‖ ≥ 1
-    + δ.
+    """The largest start scale at which rPGD forgets its start at a fixed rate, for any A.
 
-    So ‖w⊥‖ ≤ ε after ⌈log(q0/ε)/log(1 + δ)⌉ steps at a fixed scale (`general_matrix_steps`). The
-    value is the largest |g0|.
+    Proposition 3.3 for any λmax: |g0| ≤ g*λmin/((2 + δ)λmax) and the direction's step η =
+    1/(g0²λmax) give ‖v_t‖ ≥ 1 + δ, with v_t the direction after its step and before it is
+    normalised. So ‖w⊥‖ ≤ ε after ⌈log(q0/ε)/log(1 + δ)⌉ steps at a fixed scale
+    (`general_matrix_steps`), where w⊥ is the part of the direction that no row of A sees.
 
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    smallest, largest : float
+        λmin and λmax, the extreme eigenvalues of AAᵀ; greater than 0.
+    delta : float
+        δ, by how much a step shrinks w⊥: by 1/(1 + δ); greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` is the largest |g0|, a number.
+
+    Examples
+    --------
     >>> from weightnorm.theory import general_matrix
     >>> general_matrix(3.0, 0.5, 1.0, delta=1.0).value
     0.5
@@ -282,8 +465,26 @@ def general_matrix(gstar: float, smallest: float, largest: float, delta: float =
 
 @formula
 def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
-    """⌈log(q0/ε)/log(1 + δ)⌉, not below 0.
+    """The number of rPGD steps at a fixed scale that bring ‖w⊥‖ down to the accuracy, for any A.
 
+    ⌈log(q0/ε)/log(1 + δ)⌉, not below 0, for a scale that `general_matrix` allows.
+
+    Parameters
+    ----------
+    q0 : float
+        Norm of the part of the unit start direction orthogonal to the row space of A; in [0, 1].
+    accuracy : float
+        ε, the ‖w⊥‖ to reach; greater than 0.
+    delta : float
+        δ, by how much a step shrinks w⊥: by 1/(1 + δ); greater than 0.
+
+    Returns
+    -------
+    int
+        The number of steps.
+
+    Examples
+    --------
     >>> from weightnorm.theory import general_matrix_steps
     >>> general_matrix_steps(1.0, 1e-3)
     10
@@ -293,9 +494,29 @@ def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
 
 @formula
 def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
-    """Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ), σ = λmin/λmax with eigenvalues of AAᵀ (printed: singular
-    values of A, which fails).
+    """A larger start scale than `general_matrix` at which rPGD still forgets its start.
 
+    Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ) with σ = λmin/λmax and the eigenvalues λ of AAᵀ. The paper
+    prints singular values of A, which fails. `general_matrix` has the smaller bound of Proposition
+    3.3.
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    eigenvalues : (m,) array
+        λ, the eigenvalues of AAᵀ; not negative, and not all zero.
+    delta : float
+        δ, by how much a step shrinks w⊥, the part of the direction that no row of A sees: by 1/(1 +
+        δ); greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact" and "printed", the largest |g0| in truth and in the paper.
+
+    Examples
+    --------
     >>> from weightnorm.theory import general_matrix_any
     >>> general_matrix_any(3.0, [1.0, 0.5]).value
     {'exact': 0.6, 'printed': 0.925...}
@@ -316,13 +537,32 @@ def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Va
 
 @formula
 def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
-    """Lemma randomw: for w* uniform on the row-space sphere, with probability 1 − O(1/m), |g0| may
-    be larger.
+    """The largest start scale at which rPGD forgets its start, for a random solution.
 
-    |g0| ≤ (g*/(2 + δ − σ_m))·√((Σλ² − 2√(m log m))/m) with λmax = 1; the main text has 2 + δ for
-    2 + δ − σ_m, which is
-    smaller, so it holds as well (`main`). The root is real only for m = 1 or m ≥ 9.
+    Lemma randomw: where w* = x*/g* is uniform on the unit sphere of the row space, |g0| may be
+    larger than `general_matrix_any` allows, with probability 1 − O(1/m): |g0| ≤ (g*/(2 + δ −
+    σ_m))·√((Σλ² − 2√(m log m))/m), with the eigenvalues λ of AAᵀ scaled to λmax = 1 and σ_m the
+    smallest. The main text, eq. (g02), has 2 + δ for 2 + δ − σ_m; that bound is smaller, so it
+    holds as well. The root is real only for m = 1 or m ≥ 9.
 
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution x*.
+    eigenvalues : (m,) array
+        λ, the eigenvalues of AAᵀ; not negative, and not all zero. They are divided by the largest.
+    delta : float
+        δ, by how much a step shrinks w⊥, the part of the direction that no row of A sees: by 1/(1 +
+        δ); greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", the lemma's largest |g0|, and "main", that of the main text;
+        NaN where the root is not real.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from weightnorm.theory import general_matrix_random
     >>> general_matrix_random(3.0, np.append(np.ones(99), 0.1)).applies

@@ -35,11 +35,13 @@ def flow_steps(evidence: Evidence, rng: Rng, instances: int) -> None:
             run_for_time(it.problem, rpgd_step, g, it.w0, eta, ratio, time) for eta in (2e-3, 1e-3)
         )
         target = _flow_weights(it.problem, g, it.w0, c, time)
-        told = it.told | {"g0": g, "c": c, "time": time}
-        evidence.equal("2x(η/2) − x(η) is the flow", 2 * fine - coarse, target, rtol=2e-5, **told)
+        summary = it.summary | {"g0": g, "c": c, "time": time}
+        evidence.equal(
+            "2x(η/2) − x(η) is the flow", 2 * fine - coarse, target, rtol=2e-5, **summary
+        )
         swapped = run_for_time(it.problem, rpgd_step, g, it.w0, c * 1e-3, 1.0 / c, time * c)
         evidence.as_printed(
-            np.linalg.norm(swapped - target) < 1e-2 * np.linalg.norm(target), **told
+            np.linalg.norm(swapped - target) < 1e-2 * np.linalg.norm(target), **summary
         )
 
 
@@ -60,10 +62,12 @@ def flow_gradients(evidence: Evidence, rng: Rng, instances: int) -> None:
         )
         by_g = (f(it.g0 + h, it.w0) - f(it.g0 - h, it.w0)) / (2 * h)
         size = float(np.linalg.norm(by_w) + abs(by_g))
-        evidence.equal("∇_w", value["w"], by_w, rtol=1e-6, atol=1e-9 * size, **it.told)
-        evidence.equal("∇_g", value["g"], by_g, rtol=1e-6, atol=1e-7 * size, **it.told)
+        evidence.equal("∇_w", value["w"], by_w, rtol=1e-6, atol=1e-9 * size, **it.summary)
+        evidence.equal("∇_g", value["g"], by_g, rtol=1e-6, atol=1e-7 * size, **it.summary)
         r = it.problem.y - it.problem.A @ (it.g0 * it.w0)
-        evidence.as_printed(np.allclose(it.problem.A.T @ r, by_w, rtol=1e-4, atol=1e-6), **it.told)
+        evidence.as_printed(
+            np.allclose(it.problem.A.T @ r, by_w, rtol=1e-4, atol=1e-6), **it.summary
+        )
 
 
 @check("flow-limit-of-algorithms")
@@ -83,14 +87,14 @@ def flow_limit_of_algorithms(evidence: Evidence, rng: Rng, instances: int) -> No
                 forth.w_next / np.linalg.norm(forth.w_next)
                 - back.w_next / np.linalg.norm(back.w_next)
             ) / (2 * eta)
-            evidence.equal("ẇ", field["w"], moved, rtol=1e-6, atol=1e-6 * size, **it.told)
+            evidence.equal("ẇ", field["w"], moved, rtol=1e-6, atol=1e-6 * size, **it.summary)
             evidence.equal(
                 "ġ",
                 field["g"],
                 (forth.g_next - back.g_next) / (2 * eta),
                 rtol=1e-6,
                 atol=1e-6 * size,
-                **it.told,
+                **it.summary,
             )
         if index < max(2, instances // 12):
             g, c, time = 0.7 * it.gstar, 1.0, 0.5
@@ -101,8 +105,8 @@ def flow_limit_of_algorithms(evidence: Evidence, rng: Rng, instances: int) -> No
                     for eta in (4e-3, 2e-3)
                 ]
                 order = np.log2(errors[0] / errors[1])
-                evidence.true("the error is O(η)", 0.85 < order < 1.15, order=order, **it.told)
-                evidence.as_printed(0.85 < order < 1.15, **it.told)
+                evidence.true("the error is O(η)", 0.85 < order < 1.15, order=order, **it.summary)
+                evidence.as_printed(0.85 < order < 1.15, **it.summary)
 
 
 @check("stationary")
@@ -118,24 +122,28 @@ def stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
         w /= np.linalg.norm(w)
         spurious = theory.stationary_point(problem, 0.0, w).value
         field = rpgd_step(problem, 0.0, w, 1e-3, 1.0)
-        evidence.true("S is recognised", spurious["kind"] == "spurious", **it.told)
+        evidence.true("S is recognised", spurious["kind"] == "spurious", **it.summary)
         evidence.equal(
-            "the loss on S", spurious["loss"], float(problem.value(0.0 * w)), rtol=1e-12, **it.told
+            "the loss on S",
+            spurious["loss"],
+            float(problem.value(0.0 * w)),
+            rtol=1e-12,
+            **it.summary,
         )
         still = (
             abs(field.g_next) <= 1e-12 * np.linalg.norm(pull_y)
             and np.linalg.norm(field.w_next - w) <= 1e-12
         )
-        evidence.true("nothing moves on S", still, **it.told)
-        evidence.as_printed(still, **it.told)
+        evidence.true("nothing moves on S", still, **it.summary)
+        evidence.as_printed(still, **it.summary)
         here = theory.stationary_point(problem, it.g0, it.w0).value
         gradients = theory.gradients(problem, it.g0, it.w0).value
         across = gradients["w"] - (gradients["w"] @ it.w0) * it.w0
         moves = np.linalg.norm(across) + abs(gradients["g"]) > 1e-12
-        evidence.true("a moving point moves", moves or here["kind"] != "moving", **it.told)
+        evidence.true("a moving point moves", moves or here["kind"] != "moving", **it.summary)
         solved = theory.stationary_point(problem, it.gstar, it.solution / it.gstar).value
         one = solved["kind"] == "solution" and solved["excluded_from_s"]
-        evidence.true("a solution is one, and not in S", one, **it.told)
+        evidence.true("a solution is one, and not in S", one, **it.summary)
 
 
 @check("loss-rate")
@@ -152,9 +160,9 @@ def loss_rate(evidence: Evidence, rng: Rng, instances: int) -> None:
         )
         rate = (ahead - behind) / (2 * h)
         noise = 1e-6 * abs(bounds.lower) + 1e-9
-        evidence.at_most("d loss/dt ≤ upper", -bounds.upper, -rate + noise, **it.told)
-        evidence.at_most("lower ≤ d loss/dt", -rate, -bounds.lower + noise, **it.told)
-        evidence.as_printed(bounds.lower - noise <= rate <= bounds.upper + noise, **it.told)
+        evidence.at_most("d loss/dt ≤ upper", -bounds.upper, -rate + noise, **it.summary)
+        evidence.at_most("lower ≤ d loss/dt", -rate, -bounds.lower + noise, **it.summary)
+        evidence.as_printed(bounds.lower - noise <= rate <= bounds.upper + noise, **it.summary)
 
 
 def _flow_euler(problem: Any, g: float, w: Any, c: float, h: float) -> Any:
@@ -178,9 +186,9 @@ def loss_geometric(evidence: Evidence, rng: Rng, instances: int) -> None:
         it = make_instance(rng, ("row space",) if tight else TAME, **options)
         w0 = it.solution / it.gstar if tight else it.w0
         g0, c = (3.0 * it.gstar, it.gstar**2) if tight else (abs(it.g0), it.c)
-        trajectory, told = (
+        trajectory, summary = (
             flow(it.problem, g0, w0, c, tolerance=1e-12),
-            it.told | {"g0": g0, "c": c},
+            it.summary | {"g0": g0, "c": c},
         )
         bound, smallest = (
             float(np.abs(trajectory.scale).min()),
@@ -197,12 +205,12 @@ def loss_geometric(evidence: Evidence, rng: Rng, instances: int) -> None:
                 smallest * min(bound**2, c),
                 rate,
                 rtol=1e-6,
-                **told,
+                **summary,
             )
-        evidence.at_most("‖r‖² over its envelope", worst, 1.0, slack=1e-6, **told)
+        evidence.at_most("‖r‖² over its envelope", worst, 1.0, slack=1e-6, **summary)
         printed = np.exp(-min(bound**2, c) * trajectory.time)
         evidence.as_printed(
-            (ratio <= printed * (1 + 1e-6)).all(), smallest_eigenvalue=smallest, **told
+            (ratio <= printed * (1 + 1e-6)).all(), smallest_eigenvalue=smallest, **summary
         )
     weak = make_problem(rng, m=2, condition=10.0)  # λmin = 0.01: far slower than min(C², c)
     trajectory = flow(weak, 3.0, make_start(rng, weak), 1.0, tolerance=1e-8)
@@ -219,14 +227,14 @@ def invariant(evidence: Evidence, rng: Rng, instances: int) -> None:
     for _ in range(max(6, instances // 2)):
         it = make_instance(rng, ("general", "orthogonal", "nearly in the row space"), condition=2.0)
         c = max(it.c, 0.2)
-        told = it.told | {"c": c}
+        summary = it.summary | {"c": c}
         g, w = wn_gradient_flow(it.problem.gradient, it.g0, it.w0, c, 0.7)
         before, after = split(it.problem, it.w0)[1], split(it.problem, w)[1]
         factor = theory.perp_factor(it.g0, g, c)
-        evidence.equal("w_t⊥", factor * before, after, rtol=1e-8, atol=1e-13, **told)
-        evidence.as_printed(np.allclose(factor * before, after, rtol=1e-7, atol=1e-12), **told)
+        evidence.equal("w_t⊥", factor * before, after, rtol=1e-8, atol=1e-13, **summary)
+        evidence.as_printed(np.allclose(factor * before, after, rtol=1e-7, atol=1e-12), **summary)
         trajectory = flow(it.problem, it.g0, it.w0, c)
-        evidence.at_most("drift of log ‖w⊥‖ + g²/2c", trajectory.drift, 1e-9, **told)
+        evidence.at_most("drift of log ‖w⊥‖ + g²/2c", trajectory.drift, 1e-9, **summary)
 
 
 @check("invariant-norm")
@@ -235,13 +243,14 @@ def invariant_norm(evidence: Evidence, rng: Rng, instances: int) -> None:
     for _ in range(max(6, instances // 2)):
         it = make_instance(rng, TAME, condition=2.0)
         c = max(it.c, 0.2 * it.gstar**2)
-        told = it.told | {"c": c}
+        summary = it.summary | {"c": c}
         g, w = wn_gradient_flow(it.problem.gradient, it.g0, it.w0, c, 0.7)
         q0, q = perp_size(it.problem, it.w0), perp_size(it.problem, w)
-        start, later = theory.invariant(q0, it.g0, c), theory.invariant(q, g, c)
-        evidence.equal("‖w⊥‖² exp(g²/c)", start, later, rtol=1e-7, **told)
+        both = theory.invariant(q0, it.g0, c), theory.invariant(q, g, c)
+        start, later = np.exp(2.0 * np.array(both))
+        evidence.equal("‖w⊥‖² exp(g²/c)", start, later, rtol=1e-7, **summary)
         printed = q0**2 * np.exp(it.g0**2 / (2 * c)), q**2 * np.exp(g**2 / (2 * c))
-        evidence.as_printed(np.isclose(*printed, rtol=1e-6), **told)
+        evidence.as_printed(np.isclose(*printed, rtol=1e-6), **summary)
 
 
 @check("flow-dichotomy")
@@ -252,16 +261,16 @@ def flow_dichotomy(evidence: Evidence, rng: Rng, instances: int) -> None:
         loss = theory.flow_outcome(it.problem, it.g0, it.w0, it.c).value
         trajectory = flow(it.problem, it.g0, it.w0, it.c, tolerance=1e-12)
         evidence.true(
-            "ends at zero loss", loss == 0.0 and trajectory.status == "converged", **it.told
+            "ends at zero loss", loss == 0.0 and trajectory.status == "converged", **it.summary
         )
-        evidence.as_printed(trajectory.status == "converged", **it.told)
+        evidence.as_printed(trajectory.status == "converged", **it.summary)
         fixed = make_instance(rng, ("general",), orthogonal=True)
         g0 = 0.4 * fixed.gstar
         frozen = flow(fixed.problem, g0, fixed.w0, 0.0, tolerance=1e-14)
         predicted = theory.flow_outcome(fixed.problem, g0, fixed.w0, 0.0).value
-        evidence.equal("the loss at c = 0", predicted, frozen.loss[-1], rtol=1e-8, **fixed.told)
-        told = fixed.told | {"g0": g0, "c": 0.0, "loss": float(frozen.loss[-1])}
-        evidence.as_printed(frozen.loss[-1] < 1e-8, within=False, **told)
+        evidence.equal("the loss at c = 0", predicted, frozen.loss[-1], rtol=1e-8, **fixed.summary)
+        summary = fixed.summary | {"g0": g0, "c": 0.0, "loss": float(frozen.loss[-1])}
+        evidence.as_printed(frozen.loss[-1] < 1e-8, within=False, **summary)
 
 
 @check("convergence-time")
@@ -285,15 +294,15 @@ def convergence_time(evidence: Evidence, rng: Rng, instances: int) -> None:
         bound = theory.convergence_time(it.problem, g0, w0, c, accuracy)
         if not bound.applies:
             continue
-        told = it.told | {"g0": g0, "c": c, "time": bound.value["time"]}
+        summary = it.summary | {"g0": g0, "c": c, "time": bound.value["time"]}
         loss = float(it.problem.value(_flow_weights(it.problem, g0, w0, c, bound.value["time"])))
-        evidence.at_most("the loss after the time promised", loss, accuracy, slack=1e-6, **told)
+        evidence.at_most("the loss after the time promised", loss, accuracy, slack=1e-6, **summary)
         if np.isfinite(
             bound.value["printed"]
         ):  # the paper's time is twice as long, and the loss never grows
             evidence.as_printed(
                 loss <= accuracy * (1 + 1e-6) and bound.value["printed"] >= bound.value["time"],
-                **told,
+                **summary,
             )
 
 
@@ -304,11 +313,11 @@ def gd_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
         it = make_instance(rng, condition=2.0)
         late = gradient_flow(it.problem, it.g0, it.w0, [0.0, 400.0]).final_weights
         limit = theory.gd_limit(it.problem, it.g0, it.w0).weights
-        evidence.equal("x∞", limit, late, rtol=1e-9, **it.told)
+        evidence.equal("x∞", limit, late, rtol=1e-9, **it.summary)
         direct = it.solution + split(it.problem, it.g0 * it.w0)[1]
-        evidence.equal("x∞ in d dimensions", limit, direct, rtol=1e-9, **it.told)
+        evidence.equal("x∞ in d dimensions", limit, direct, rtol=1e-9, **it.summary)
         printed = it.solution + it.gstar * split(it.problem, it.w0)[1]
-        evidence.as_printed(np.allclose(printed, late, rtol=1e-6, atol=1e-9), **it.told)
+        evidence.as_printed(np.allclose(printed, late, rtol=1e-6, atol=1e-9), **it.summary)
 
 
 @check("general-loss-invariant")
@@ -329,11 +338,11 @@ def general_loss_invariant(evidence: Evidence, rng: Rng, instances: int) -> None
         w0 = norm * make_start(rng, base)
         g, w = wn_gradient_flow(problem.gradient, g0, w0, c, 1.0)
         before, after = split(base, w0)[1], split(base, w)[1]
-        told: dict[str, Any] = {"loss": loss, "g0": g0, "g": g, "c": c, "norm": norm}
+        summary: dict[str, Any] = {"loss": loss, "g0": g0, "g": g, "c": c, "norm": norm}
         factor = theory.perp_factor(g0, g, c, norm)
-        evidence.equal("w_t⊥", factor * before, after, rtol=1e-8, atol=1e-13, **told)
+        evidence.equal("w_t⊥", factor * before, after, rtol=1e-8, atol=1e-13, **summary)
         evidence.as_printed(
-            np.allclose(theory.perp_factor(g0, g, 1.0, norm) * before, after, rtol=1e-6), **told
+            np.allclose(theory.perp_factor(g0, g, 1.0, norm) * before, after, rtol=1e-6), **summary
         )
         trajectory = flow(problem, g0, w0, c, max_time=1.0)
-        evidence.at_most("drift of log ‖w⊥‖ + g²/2c", trajectory.drift, 1e-9, **told)
+        evidence.at_most("drift of log ‖w⊥‖ + g²/2c", trajectory.drift, 1e-9, **summary)

@@ -26,19 +26,18 @@ def flow_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
         it = make_instance(rng)
         limit = theory.flow_limit(it.problem, it.g0, it.w0, it.c)
         end = _flow_end(it)
-        evidence.equal("g∞", limit.scale, end.scale, rtol=1e-7, **it.told)
+        evidence.equal("g∞", limit.scale, end.scale, rtol=1e-7, **it.summary)
         evidence.equal(
-            "‖x∞⊥‖", limit.perp_norm, end.perp, rtol=1e-6, atol=1e-10 * it.gstar, **it.told
+            "‖x∞⊥‖", limit.perp_norm, end.perp, rtol=1e-6, atol=1e-10 * it.gstar, **it.summary
         )
-        evidence.equal("x∞", limit.weights, end.weights, rtol=1e-7, **it.told)
+        evidence.equal("x∞", limit.weights, end.weights, rtol=1e-7, **it.summary)
         printed = theory.flow_limit_as_printed(it.problem, it.g0, it.w0, it.c)
         agrees = np.allclose(printed.weights, end.weights, rtol=0, atol=1e-6 * it.gstar)
         off = abs(printed.norm - limit.norm) / it.gstar
-        telling = (
-            float(min(off, 1.0 / off)) if 0 < off < np.inf else 0.0
-        )  # clearly wrong, and still readable
+        # clearly wrong, and still readable
+        telling = float(min(off, 1.0 / off)) if 0 < off < np.inf else 0.0
         evidence.as_printed(
-            agrees, telling=telling, exact_norm=limit.norm, printed_norm=printed.norm, **it.told
+            agrees, telling=telling, exact_norm=limit.norm, printed_norm=printed.norm, **it.summary
         )
 
 
@@ -70,10 +69,10 @@ def wn_beats_gd(evidence: Evidence, rng: Rng, instances: int) -> None:
         end = _flow_end(it)
         gd = abs(it.g0) * q0
         if abs(end.perp - gd) > 1e-6 * gd:
-            evidence.true("which is closer", said.closer == (end.perp < gd), **it.told)
+            evidence.true("which is closer", said.closer == (end.perp < gd), **it.summary)
         if abs(abs(end.scale) - abs(it.g0)) > 1e-6 * abs(it.g0):
             shrinks = abs(end.scale) > abs(it.g0)
-            evidence.true("whether ‖w⊥‖ shrinks", said.direction_turns_in == shrinks, **it.told)
+            evidence.true("whether ‖w⊥‖ shrinks", said.direction_turns_in == shrinks, **it.summary)
         evidence.equal(
             "|g∞| at the threshold",
             theory.limit_scale(said.threshold, it.gstar, q0, it.c),
@@ -82,16 +81,21 @@ def wn_beats_gd(evidence: Evidence, rng: Rng, instances: int) -> None:
         )
         at = flow_end(it.problem, said.threshold, it.w0, it.c, 1e-22 * (1.0 + it.gstar**2))
         evidence.equal(
-            "|g∞| at the threshold, integrated", said.threshold, abs(at.scale), rtol=1e-7, **it.told
+            "|g∞| at the threshold, integrated",
+            said.threshold,
+            abs(at.scale),
+            rtol=1e-7,
+            **it.summary,
         )
         if it.g0**2 <= it.gstar**2:
-            evidence.as_printed(end.perp <= gd * (1 + 1e-6) + 1e-9, wn=end.perp, gd=gd, **it.told)
-    it = make_instance(
-        rng, ("general",)
-    )  # a small start and a large ratio: gradient descent ends closer
+            evidence.as_printed(
+                end.perp <= gd * (1 + 1e-6) + 1e-9, wn=end.perp, gd=gd, **it.summary
+            )
+    # a small start and a large ratio: gradient descent ends closer
+    it = make_instance(rng, ("general",))
     g0, c = 0.1 * it.gstar, 3.0 * it.gstar**2
     end, gd = flow_end(it.problem, g0, it.w0, c, 1e-16), g0 * perp_size(it.problem, it.w0)
-    evidence.as_printed(end.perp <= gd, **it.told | {"wn": end.perp, "gd": gd, "g0": g0, "c": c})
+    evidence.as_printed(end.perp <= gd, **it.summary | {"wn": end.perp, "gd": gd, "g0": g0, "c": c})
 
 
 @check("fixed-scale-orthogonal")
@@ -101,14 +105,14 @@ def fixed_scale_orthogonal(evidence: Evidence, rng: Rng, instances: int) -> None
         it = make_instance(rng, ("general", "orthogonal"), orthogonal=True)
         for share in (0.4, -0.7, 1.4):  # at ±1 the approach is only algebraic
             g0 = share * it.gstar
-            limit, told = (
+            limit, summary = (
                 theory.fixed_scale_limit(it.problem, g0, it.w0),
-                it.told | {"g0": g0, "c": 0.0},
+                it.summary | {"g0": g0, "c": 0.0},
             )
             end = flow_end(it.problem, g0, it.w0, 0.0, 1e-26).weights
-            evidence.equal("g0·w∞", limit.weights, end, rtol=1e-6, atol=1e-7, **told)
+            evidence.equal("g0·w∞", limit.weights, end, rtol=1e-6, atol=1e-7, **summary)
             to_solution = np.allclose(end / g0, it.solution / it.gstar, atol=1e-5)
-            evidence.as_printed(to_solution, within=0 < share <= 1, **told)
+            evidence.as_printed(to_solution, within=0 < share <= 1, **summary)
 
 
 @check("fixed-scale-general")
@@ -123,12 +127,15 @@ def fixed_scale_general(evidence: Evidence, rng: Rng, instances: int) -> None:
         )
         for share in (0.3, -0.8, 1.5):  # at ±1 the approach is only algebraic
             g0 = share * it.gstar
-            end, told = flow_end(it.problem, g0, it.w0, 0.0, 1e-26), it.told | {"g0": g0, "c": 0.0}
+            end, summary = (
+                flow_end(it.problem, g0, it.w0, 0.0, 1e-26),
+                it.summary | {"g0": g0, "c": 0.0},
+            )
             if abs(share) < 1:
                 limit = theory.fixed_scale_limit(it.problem, g0, it.w0)
-                evidence.equal("g0·w̃", limit.weights, end.weights, rtol=1e-6, atol=1e-8, **told)
+                evidence.equal("g0·w̃", limit.weights, end.weights, rtol=1e-6, atol=1e-8, **summary)
             evidence.as_printed(
-                end.perp <= 1e-5 * it.gstar, within=abs(share) <= 1, perp=end.perp, **told
+                end.perp <= 1e-5 * it.gstar, within=abs(share) <= 1, perp=end.perp, **summary
             )
 
 
@@ -142,12 +149,12 @@ def restart(evidence: Evidence, rng: Rng, instances: int) -> None:
             settled = flow_end(it.problem, g0, it.w0, 0.0, 1e-24)
             end = flow_end(it.problem, g0, settled.weights / g0, c, 1e-22)
             limit = theory.restart_limit(it.problem, g0, it.w0)
-            told = it.told | {"g0": g0, "c": c}
+            summary = it.summary | {"g0": g0, "c": c}
             if limit.applies:
-                evidence.equal("g∞", limit.scale, end.scale, rtol=1e-6, **told)
-                evidence.equal("x∞", limit.weights, end.weights, rtol=1e-6, **told)
+                evidence.equal("g∞", limit.scale, end.scale, rtol=1e-6, **summary)
+                evidence.equal("x∞", limit.weights, end.weights, rtol=1e-6, **summary)
             reached = np.allclose(end.weights, it.solution, atol=1e-5) and end.scale > 0
-            evidence.as_printed(reached, within=0 < g0 < it.gstar, **told)
+            evidence.as_printed(reached, within=0 < g0 < it.gstar, **summary)
 
 
 @check("example-2d")
@@ -190,18 +197,25 @@ def sphere_ball(evidence: Evidence, rng: Rng, instances: int) -> None:
         for g0 in (0.4 * it.gstar, 0.8 * it.gstar, 1.7 * it.gstar):
             said = theory.sphere_ball(it.problem, g0)
             ball = ball_descent(it.problem, g0, 0.0 * it.w0, 4000)
-            told = it.told | {"g0": g0}
+            summary = it.summary | {"g0": g0}
             evidence.equal(
-                "the ball's minimiser", said.value["minimiser"], ball, rtol=1e-6, atol=1e-8, **told
+                "the ball's minimiser",
+                said.value["minimiser"],
+                ball,
+                rtol=1e-6,
+                atol=1e-8,
+                **summary,
             )
             value = 2.0 * float(it.problem.value(g0 * ball))
-            evidence.equal("the minimum", said.value["value"], value, rtol=1e-6, atol=1e-10, **told)
+            evidence.equal(
+                "the minimum", said.value["value"], value, rtol=1e-6, atol=1e-10, **summary
+            )
             sphere = run(
                 RPGD(0.9 / g0**2, 0.0), it.problem, g0, it.w0, tolerance=1e-26, max_steps=20_000
             )
             same = np.allclose(sphere.direction, ball, atol=1e-5)
             evidence.as_printed(
-                same, within=g0 <= it.gstar, ball_norm=float(np.linalg.norm(ball)), **told
+                same, within=g0 <= it.gstar, ball_norm=float(np.linalg.norm(ball)), **summary
             )
             if g0 < it.gstar:
                 evidence.equal(
@@ -209,7 +223,7 @@ def sphere_ball(evidence: Evidence, rng: Rng, instances: int) -> None:
                     said.value["minimiser"],
                     sphere.direction,
                     rtol=1e-5,
-                    **told,
+                    **summary,
                 )
 
 
@@ -238,7 +252,7 @@ def invariant_drift(evidence: Evidence, rng: Rng, instances: int) -> None:
             observed = (
                 8 * change(eta / 4) - 6 * change(eta / 2) + change(eta)
             ) / 3  # Richardson: the η and η² terms cancel
-            evidence.equal("ΔI/η²", predicted, observed, rtol=1e-4, atol=2e-4 * size, **it.told)
+            evidence.equal("ΔI/η²", predicted, observed, rtol=1e-4, atol=2e-4 * size, **it.summary)
         if index < max(2, instances // 12):
             _finite_step(evidence, rng)
 
@@ -256,7 +270,7 @@ def _finite_step(evidence: Evidence, rng: Rng) -> None:
             end = run(method(eta, c * eta), it.problem, g0, it.w0, tolerance=1e-24)
             errors.append(abs(said.norm - end.norm))
             evidence.at_most(
-                "the error against its estimate", errors[-1], 5.0 * said.error, **it.told
+                "the error against its estimate", errors[-1], 5.0 * said.error, **it.summary
             )
         order = float(np.log2(errors[0] / errors[1])) if errors[1] > 1e-12 else 2.0
-        evidence.true("the error is second order", 1.6 < order < 2.4, order=order, **it.told)
+        evidence.true("the error is second order", 1.6 < order < 2.4, order=order, **it.summary)

@@ -28,35 +28,35 @@ def _orthogonal(
 
 
 def _case_a(rng: Rng) -> tuple[Any, ...]:
-    problem, gstar, g0, w0, parallel, told = _orthogonal(rng, (0.1, 0.4, 0.8, 0.95))
+    problem, gstar, g0, w0, parallel, summary = _orthogonal(rng, (0.1, 0.4, 0.8, 0.95))
     accuracy, rho = float(rng.choice([0.1, 0.01, 0.001])), float(rng.choice([0.05, 0.5, 0.9]))
     plan = theory.two_phase_a(gstar, g0, parallel, accuracy, rho)
     first = rpgd_path(problem, g0, w0, [0.0, *[plan.first_step] * (plan.first - 1)])
-    return problem, gstar, g0, w0, plan, first, told | {"accuracy": accuracy, "rho": rho}
+    return problem, gstar, g0, w0, plan, first, summary | {"accuracy": accuracy, "rho": rho}
 
 
 @check("two-phase-a-first")
 def two_phase_a_first(evidence: Evidence, rng: Rng, instances: int) -> None:
     """After T1 steps ‖w⊥‖ ≤ δ and g² ≤ g*² − ρδ0."""
     for _ in range(max(8, instances // 2)):
-        problem, gstar, g0, w0, plan, first, told = _case_a(rng)
+        problem, gstar, g0, w0, plan, first, summary = _case_a(rng)
         g, w = (first[-1].g_next, first[-1].w_next) if first else (g0, w0)
         perp = perp_size(problem, w)
-        room = told["rho"] * (gstar**2 - g0**2)
-        evidence.at_most("‖w⊥‖ ≤ δ", perp, plan.perp, **told)
-        evidence.at_most("g² ≤ g*² − ρδ0", g**2, gstar**2 - room, **told)
+        room = summary["rho"] * (gstar**2 - g0**2)
+        evidence.at_most("‖w⊥‖ ≤ δ", perp, plan.perp, **summary)
+        evidence.at_most("g² ≤ g*² − ρδ0", g**2, gstar**2 - room, **summary)
         evidence.as_printed(
-            perp <= told["accuracy"] and g**2 <= (gstar**2 - room) * (1 + 1e-12), **told
+            perp <= summary["accuracy"] and g**2 <= (gstar**2 - room) * (1 + 1e-12), **summary
         )
     # g² meets its bound where ρ → 1 and the scale hardly moves: g0² = g*² − δ0.
-    problem, gstar, g0, w0, parallel, told = _orthogonal(rng, (0.5,))
+    problem, gstar, g0, w0, parallel, summary = _orthogonal(rng, (0.5,))
     plan = theory.two_phase_a(gstar, g0, parallel, 0.1, rho=1 - 1e-9)
     first = rpgd_path(problem, g0, w0, [0.0, *[plan.first_step] * (plan.first - 1)])
     evidence.at_most(
         "g² ≤ g*² − ρδ0, attained",
         first[-1].g_next ** 2,
         gstar**2 - (1 - 1e-9) * (gstar**2 - g0**2),
-        **told,
+        **summary,
     )
 
 
@@ -64,16 +64,20 @@ def two_phase_a_first(evidence: Evidence, rng: Rng, instances: int) -> None:
 def two_phase_a_second(evidence: Evidence, rng: Rng, instances: int) -> None:
     """After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε g*²; the printed T2 is too short."""
     for _ in range(max(8, instances // 2)):
-        problem, gstar, g0, w0, plan, first, told = _case_a(rng)
+        problem, gstar, g0, w0, plan, first, summary = _case_a(rng)
         g, w = (first[-1].g_next, first[-1].w_next) if first else (g0, w0)
         second = rpgd_path(problem, g, w, [plan.second_step] * plan.second)
         _, perp, loss = _end(problem, second, g, w)
-        evidence.at_most("‖w⊥‖ ≤ ε", perp, told["accuracy"], **told)
-        evidence.at_most("‖r‖² ≤ ε g*²", loss, told["accuracy"] * gstar**2, **told)
-        printed = theory.two_phase_a_printed_second(gstar, g0, told["accuracy"], told["rho"], 0.25)
+        evidence.at_most("‖w⊥‖ ≤ ε", perp, summary["accuracy"], **summary)
+        evidence.at_most("‖r‖² ≤ ε g*²", loss, summary["accuracy"] * gstar**2, **summary)
+        printed = theory.two_phase_a_printed_second(
+            gstar, g0, summary["accuracy"], summary["rho"], 0.25
+        )
         short = rpgd_path(problem, g, w, [0.25] * printed)
         loss = _end(problem, short, g, w)[2]
-        evidence.as_printed(loss <= told["accuracy"] * gstar**2, steps=printed, loss=loss, **told)
+        evidence.as_printed(
+            loss <= summary["accuracy"] * gstar**2, steps=printed, loss=loss, **summary
+        )
 
 
 def _end(problem: Any, steps: Any, g: float, w: Any) -> tuple[float, float, float]:
@@ -88,7 +92,7 @@ def _end(problem: Any, steps: Any, g: float, w: Any) -> tuple[float, float, floa
 def two_phase_b(evidence: Evidence, rng: Rng, instances: int) -> None:
     """After T1 + T2 steps of case (b): g, ‖w⊥‖ and ‖r‖ within their bounds."""
     for _ in range(instances):
-        problem, gstar, g0, w0, _, told = _orthogonal(rng, (0.05, 0.4, 0.8, 0.95))
+        problem, gstar, g0, w0, _, summary = _orthogonal(rng, (0.05, 0.4, 0.8, 0.95))
         accuracy, gamma = (
             float(rng.choice([0.45, 0.1, 0.01, 0.001])),
             float(rng.choice([0.05, 0.25, 0.7, 1.0])),
@@ -96,13 +100,15 @@ def two_phase_b(evidence: Evidence, rng: Rng, instances: int) -> None:
         plan = theory.two_phase_b(gstar, g0, accuracy, gamma)
         steps = rpgd_path(problem, g0, w0, [0.0] * plan.first + [gamma] * plan.second)
         g, perp, loss = _end(problem, steps, g0, w0)
-        told |= {"accuracy": accuracy, "gamma": gamma, "g": g}
-        evidence.at_most("(1 − 2ε²)g* ≤ g", (1 - 2 * accuracy**2) * gstar, g, **told)
-        evidence.at_most("g ≤ g*/√(1 − ε²)", g, gstar / np.sqrt(1 - accuracy**2), **told)
-        evidence.at_most("‖w⊥‖ ≤ ε", perp, accuracy, **told)
-        evidence.at_most("‖r‖ ≤ 2.5ε²g*", float(np.sqrt(loss)), 2.5 * accuracy**2 * gstar, **told)
-    for steps, gstar, told in _printed_case_b(rng):
-        evidence.as_printed(steps[-1].g_next <= gstar * (1 + 1e-12), g=steps[-1].g_next, **told)
+        summary |= {"accuracy": accuracy, "gamma": gamma, "g": g}
+        evidence.at_most("(1 − 2ε²)g* ≤ g", (1 - 2 * accuracy**2) * gstar, g, **summary)
+        evidence.at_most("g ≤ g*/√(1 − ε²)", g, gstar / np.sqrt(1 - accuracy**2), **summary)
+        evidence.at_most("‖w⊥‖ ≤ ε", perp, accuracy, **summary)
+        evidence.at_most(
+            "‖r‖ ≤ 2.5ε²g*", float(np.sqrt(loss)), 2.5 * accuracy**2 * gstar, **summary
+        )
+    for steps, gstar, summary in _printed_case_b(rng):
+        evidence.as_printed(steps[-1].g_next <= gstar * (1 + 1e-12), g=steps[-1].g_next, **summary)
 
 
 def _printed_case_b(rng: Rng) -> Iterator[tuple[list[Any], float, dict[str, Any]]]:
@@ -132,19 +138,19 @@ def two_phase_b_bounds(evidence: Evidence, rng: Rng, instances: int) -> None:
     crossed.
     """
     for _ in range(instances):
-        problem, gstar, g0, w0, _, told = _orthogonal(rng, (0.4, 0.8, 0.97))
+        problem, gstar, g0, w0, _, summary = _orthogonal(rng, (0.4, 0.8, 0.97))
         accuracy, gamma = float(rng.choice([0.45, 0.2, 0.05])), float(rng.choice([0.25, 0.7, 1.0]))
         plan = theory.two_phase_b(gstar, g0, accuracy, gamma)
         steps = rpgd_path(problem, g0, w0, [0.0] * plan.first + [gamma] * (plan.second + 3))
         for step in steps[plan.first :]:
             said = theory.two_phase_b_bounds(step.g, gstar, accuracy, gamma).value
-            told |= {"accuracy": accuracy, "gamma": gamma, "g_next": step.g_next}
+            summary |= {"accuracy": accuracy, "gamma": gamma, "g_next": step.g_next}
             if step.g <= gstar:  # the lower bound is a step towards g* from below
-                evidence.at_most("the lower bound", said["lower"], step.g_next, **told)
-            evidence.at_most("the upper bound", step.g_next, said["upper"], **told)
-    for steps, gstar, told in _printed_case_b(rng):
+                evidence.at_most("the lower bound", said["lower"], step.g_next, **summary)
+            evidence.at_most("the upper bound", step.g_next, said["upper"], **summary)
+    for steps, gstar, summary in _printed_case_b(rng):
         largest = max(step.g_next for step in steps)
-        evidence.as_printed(largest <= gstar * (1 + 1e-12), largest=largest, **told)
+        evidence.as_printed(largest <= gstar * (1 + 1e-12), largest=largest, **summary)
 
 
 @check("two-phase-b-order")
@@ -161,9 +167,9 @@ def two_phase_b_order(evidence: Evidence, rng: Rng, instances: int) -> None:
         )
         needed = _steps_to(problem, share * gstar, w0, accuracy)
         said = theory.two_phase_b_order(gstar, share * gstar, accuracy).value
-        told: dict[str, Any] = {"g0/g*": share, "needed": needed}
-        evidence.at_most("T1", needed, said["first"], **told)
-        evidence.as_printed(needed <= said["printed"], bound=said["printed"], **told)
+        summary: dict[str, Any] = {"g0/g*": share, "needed": needed}
+        evidence.at_most("T1", needed, said["first"], **summary)
+        evidence.as_printed(needed <= said["printed"], bound=said["printed"], **summary)
 
 
 def _steps_to(problem: Any, g: float, w: Any, accuracy: float) -> int:
@@ -190,22 +196,22 @@ def two_phase_a_order(evidence: Evidence, rng: Rng, instances: int) -> None:
             said = theory.two_phase_a_order(gstar, g0, accuracy, rho=accuracy).value
             first = rpgd_path(problem, g0, w0, [0.0, *[plan.first_step] * (plan.first - 1)])
             g, w = first[-1].g_next, first[-1].w_next
-            told: dict[str, Any] = {
+            summary: dict[str, Any] = {
                 "g0": g0,
                 "g*": gstar,
                 "accuracy": accuracy,
                 "T1": plan.first,
                 "g_T1": g,
             }
-            evidence.at_most("T1", plan.first, said["first"], **told)
-            evidence.at_most("the share left", said["leftover"], 1 - g / gstar, **told)
+            evidence.at_most("T1", plan.first, said["first"], **summary)
+            evidence.at_most("the share left", said["leftover"], 1 - g / gstar, **summary)
             count = 0
             while np.sum((problem.A @ (g * w) - problem.y) ** 2) > accuracy * gstar**2:
                 step = rpgd_step(problem, g, w, 1 / g**2, 0.25)
                 g, w, count = step.g_next, step.w_next, count + 1
             lengths.append(count)
         evidence.as_printed(
-            lengths[1] <= lengths[0], T2_at_3e_2=lengths[0], T2_at_3e_3=lengths[1], **told
+            lengths[1] <= lengths[0], T2_at_3e_2=lengths[0], T2_at_3e_3=lengths[1], **summary
         )
 
 
@@ -252,7 +258,7 @@ def general_matrix(evidence: Evidence, rng: Rng, instances: int) -> None:
         w = make_start(rng, problem)
         q0, accuracy = perp_size(problem, w), 1e-4
         eta, smallest = 1 / (g0**2 * lam.max()), np.inf
-        told = {
+        summary = {
             "g0": g0,
             "g*": gstar,
             "delta": delta,
@@ -262,14 +268,14 @@ def general_matrix(evidence: Evidence, rng: Rng, instances: int) -> None:
         for _ in range(theory.general_matrix_steps(q0, accuracy, delta)):
             step = rpgd_step(scaled, g0, w, float(eta), 0.0)
             w, smallest = step.w_next, min(smallest, step.v_norm)
-        evidence.at_most("1 + δ ≤ ‖v‖", 1 + delta, smallest, **told)
-        evidence.at_most("‖w⊥‖ ≤ ε", perp_size(problem, w), accuracy, **told)
+        evidence.at_most("1 + δ ≤ ‖v‖", 1 + delta, smallest, **summary)
+        evidence.at_most("‖w⊥‖ ≤ ε", perp_size(problem, w), accuracy, **summary)
         if index == 0:  # x* along the weakest direction and w against it: ‖v‖ = 1 + δ + λmin/λmax
             weakest = scaled.A.T @ np.linalg.eigh(scaled.A @ scaled.A.T)[1][:, 0]
             weakest /= np.linalg.norm(weakest)
             hostile = type(problem)(scaled.A, scaled.A @ (gstar * weakest))
             v_norm = rpgd_step(hostile, abs(g0), -weakest, float(eta), 0.0).v_norm
-            evidence.at_most("1 + δ ≤ ‖v‖, all but attained", 1 + delta, v_norm, **told)
+            evidence.at_most("1 + δ ≤ ‖v‖, all but attained", 1 + delta, v_norm, **summary)
         # As printed, λmax is 1 and the step is not said: with η = 1/g0² it holds, with a tenth of
         # that it does not.
         for share, given in ((1.0, problem), (0.1, make_problem(rng, orthogonal=True))):
@@ -277,12 +283,12 @@ def general_matrix(evidence: Evidence, rng: Rng, instances: int) -> None:
             printed = float(np.linalg.norm(solution_of(given)) * lam.min()) / (2 + delta)
             for _ in range(theory.general_matrix_steps(perp_size(given, w), accuracy, delta)):
                 w = rpgd_step(given, printed, w, share / printed**2, 0.0).w_next
-            perp, told = (
+            perp, summary = (
                 perp_size(given, w),
                 {"g0": printed, "delta": delta, "step": f"{share}/g0²"},
             )
             evidence.as_printed(
-                perp <= accuracy * (1 + 1e-9), within=share == 1.0, perp=perp, **told
+                perp <= accuracy * (1 + 1e-9), within=share == 1.0, perp=perp, **summary
             )
 
 
@@ -312,7 +318,7 @@ def general_matrix_any(evidence: Evidence, rng: Rng, instances: int) -> None:
                         target, g0, -weakest / np.linalg.norm(weakest), 1 / g0**2, 0.0
                     ).v_norm,
                 )
-                told = {
+                summary = {
                     "g0": g0,
                     "g*": gstar,
                     "delta": delta,
@@ -320,9 +326,9 @@ def general_matrix_any(evidence: Evidence, rng: Rng, instances: int) -> None:
                     "v_norm": smallest,
                 }
                 if name == "exact":
-                    evidence.at_most("1 + δ ≤ ‖v‖", 1 + delta, smallest, **told)
+                    evidence.at_most("1 + δ ≤ ‖v‖", 1 + delta, smallest, **summary)
                 else:
-                    evidence.as_printed(smallest >= 1 + delta - 1e-9, **told)
+                    evidence.as_printed(smallest >= 1 + delta - 1e-9, **summary)
 
 
 def _random_solutions(evidence: Evidence, rng: Rng, instances: int, key: str) -> None:
@@ -344,9 +350,9 @@ def _random_solutions(evidence: Evidence, rng: Rng, instances: int, key: str) ->
             failed += (
                 rpgd_step(target, g0, make_start(rng, problem), 1 / g0**2, 0.0).v_norm < 1 + delta
             )
-        told = {"m": m, "g0": g0, "failed": failed, "draws": draws}
-        evidence.at_most("the share of failures", failed / draws, 2.0 / m, **told)
-        evidence.as_printed(failed / draws <= 2.0 / m, **told)
+        summary = {"m": m, "g0": g0, "failed": failed, "draws": draws}
+        evidence.at_most("the share of failures", failed / draws, 2.0 / m, **summary)
+        evidence.as_printed(failed / draws <= 2.0 / m, **summary)
     for m in range(2, 9):  # the root is imaginary: nothing is promised
         said = theory.general_matrix_random(2.0, np.ones(m))
         evidence.true("no bound for 2 ≤ m ≤ 8", not said.applies, m=m)

@@ -49,7 +49,7 @@ def _path(
 def step_identities(evidence: Evidence, rng: Rng, instances: int) -> None:
     """All five identities of a simulated step."""
     for _ in range(instances):
-        steps, A, _, told = _path(rng, 1)
+        steps, A, _, summary = _path(rng, 1)
         step = steps[0]
         y = A @ (step.g * step.w) - step.residual
         said = theory.step_identities(
@@ -57,22 +57,24 @@ def step_identities(evidence: Evidence, rng: Rng, instances: int) -> None:
         ).value
         after = A @ step.w_next
         size = float(np.linalg.norm(after))
-        evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-11, **told)
-        evidence.equal("Aw'", said["Aw"], after, rtol=1e-11, **told)
-        evidence.equal("‖Aw'‖", said["parallel"], size, rtol=1e-11, **told)
+        evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-11, **summary)
+        evidence.equal("Aw'", said["Aw"], after, rtol=1e-11, **summary)
+        evidence.equal("‖Aw'‖", said["parallel"], size, rtol=1e-11, **summary)
         evidence.equal(
-            "1 − ‖Aw'‖²", said["perp_square"], 1 - size**2, rtol=1e-9, atol=1e-13, **told
+            "1 − ‖Aw'‖²", said["perp_square"], 1 - size**2, rtol=1e-9, atol=1e-13, **summary
         )
         gap = step.g_next**2 * (1 - size**2)
-        evidence.equal("the gap", said["gap"], gap, rtol=1e-9, atol=1e-12 * step.g_next**2, **told)
-        evidence.as_printed(np.isclose(said["v_norm"], step.v_norm, rtol=1e-9), **told)
+        evidence.equal(
+            "the gap", said["gap"], gap, rtol=1e-9, atol=1e-12 * step.g_next**2, **summary
+        )
+        evidence.as_printed(np.isclose(said["v_norm"], step.v_norm, rtol=1e-9), **summary)
 
 
 @check("scale-step-bound")
 def scale_step_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
     """The exact step of g and its bound; near a solution the bound is attained."""
     for index in range(instances):
-        steps, _, gstar, told = _path(rng, 1)
+        steps, _, gstar, summary = _path(rng, 1)
         step = steps[0]
         if index % 4 == 0:  # a start next to the solution, where r is small and the bound tight
             problem = make_problem(rng, orthogonal=True)
@@ -84,15 +86,17 @@ def scale_step_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
                 1 / (gstar * 0.9999) ** 2,
                 0.3,
             )
-        gamma = 0.3 if index % 4 == 0 else told["gamma"]
+        gamma = 0.3 if index % 4 == 0 else summary["gamma"]
         said = theory.scale_step(step.g, step.v_norm, float(np.linalg.norm(step.residual)), gamma)
-        evidence.equal("g'", said.value["exact"], step.g_next, rtol=1e-10, **told)
+        evidence.equal("g'", said.value["exact"], step.g_next, rtol=1e-10, **summary)
         if step.g > 0:
-            evidence.at_most("g' ≤ its bound", step.g_next, said.value["bound"], **told)
+            evidence.at_most("g' ≤ its bound", step.g_next, said.value["bound"], **summary)
         else:
-            evidence.at_most("g' ≥ its bound for g < 0", -step.g_next, -said.value["bound"], **told)
+            evidence.at_most(
+                "g' ≥ its bound for g < 0", -step.g_next, -said.value["bound"], **summary
+            )
         evidence.as_printed(
-            step.g_next <= said.value["bound"] + 1e-12 * abs(step.g), within=step.g > 0, **told
+            step.g_next <= said.value["bound"] + 1e-12 * abs(step.g), within=step.g > 0, **summary
         )
     problem = make_problem(rng, orthogonal=True)
     negative = rpgd_step(problem, -1.0, make_start(rng, problem), 1.0, 0.3)
@@ -108,15 +112,15 @@ def scale_step_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
 def scale_step_identity(evidence: Evidence, rng: Rng, instances: int) -> None:
     """The identity between two consecutive steps, exact and as printed."""
     for _ in range(instances):
-        steps, _, _, told = _path(rng, 2)
+        steps, _, _, summary = _path(rng, 2)
         first, second = steps
         a, b = first.g * first.v_norm, second.g * second.v_norm
-        said = theory.scale_gap(a, b, second.g, told["gamma"]).value
+        said = theory.scale_gap(a, b, second.g, summary["gamma"]).value
         observed = b - second.g_next
         size = abs(a) + abs(b)
-        evidence.equal("b − g'", said["exact"], observed, rtol=1e-9, atol=1e-12 * size, **told)
+        evidence.equal("b − g'", said["exact"], observed, rtol=1e-9, atol=1e-12 * size, **summary)
         evidence.as_printed(
-            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **told
+            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **summary
         )
 
 
@@ -124,17 +128,17 @@ def scale_step_identity(evidence: Evidence, rng: Rng, instances: int) -> None:
 def scale_increases(evidence: Evidence, rng: Rng, instances: int) -> None:
     """g grows from the second step on where it is under g_{t−1}‖v_{t−1}‖; not from any g0 > 0."""
     for _ in range(instances):
-        steps, _, _, told = _path(rng, 4, under=True)
+        steps, _, _, summary = _path(rng, 4, under=True)
         for first, second in pairwise(steps):
-            said = theory.scale_increases(second.g, first.g * first.v_norm, told["gamma"])
+            said = theory.scale_increases(second.g, first.g * first.v_norm, summary["gamma"])
             if said.applies:
-                evidence.true("g grows", second.g_next > second.g * (1 - 1e-15), **told)
-        any_start, _, _, told = _path(rng, 1)
+                evidence.true("g grows", second.g_next > second.g * (1 - 1e-15), **summary)
+        any_start, _, _, summary = _path(rng, 1)
         if any_start[0].g > 0:
             evidence.as_printed(
                 any_start[0].g_next >= any_start[0].g * (1 - 1e-12),
                 next=any_start[0].g_next,
-                **told,
+                **summary,
             )
 
 
@@ -142,39 +146,39 @@ def scale_increases(evidence: Evidence, rng: Rng, instances: int) -> None:
 def gv_recursion(evidence: Evidence, rng: Rng, instances: int) -> None:
     """g²‖v‖² from step to step."""
     for _ in range(instances):
-        steps, A, _, told = _path(rng, 2)
+        steps, A, _, summary = _path(rng, 2)
         first, second = steps
         parallel = float(np.linalg.norm(A @ second.w))
         said = theory.scale_norm_recursion(first.g * first.v_norm, second.g, parallel).value
         observed = (second.g * second.v_norm) ** 2
-        evidence.equal("g²‖v‖²", said["exact"], observed, rtol=1e-10, **told)
-        evidence.as_printed(np.isclose(said["printed"], observed, rtol=1e-7), **told)
+        evidence.equal("g²‖v‖²", said["exact"], observed, rtol=1e-10, **summary)
+        evidence.as_printed(np.isclose(said["printed"], observed, rtol=1e-7), **summary)
 
 
 @check("perp-bound")
 def perp_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
     """The bound on ‖w⊥‖² along a path under g*."""
     for _ in range(instances):
-        steps, A, gstar, told = _path(rng, 5, under=True)
+        steps, A, gstar, summary = _path(rng, 5, under=True)
         parallels = [float(np.linalg.norm(A @ step.w)) for step in steps]
         said = theory.perp_bound([step.g for step in steps], parallels, gstar)
         after = float(np.linalg.norm(A @ steps[-1].w_next))
         if said.applies:
-            evidence.at_most("‖w⊥‖²", 1 - after**2, said.value, slack=1e-9, **told)
+            evidence.at_most("‖w⊥‖²", 1 - after**2, said.value, slack=1e-9, **summary)
             evidence.equal(
                 "‖w⊥‖² = 1 − ‖Aw‖²",
                 1 - parallels[0] ** 2,
                 _perp_square(A, steps[0].w),
                 rtol=1e-9,
                 atol=1e-14,
-                **told,
+                **summary,
             )
         perp = float(np.sqrt(_perp_square(A, steps[0].w)))
         evidence.as_printed(
             perp <= 1 - parallels[0] ** 2 + 1e-12,
             perp=perp,
             one_minus=1 - parallels[0] ** 2,
-            **told,
+            **summary,
         )
 
 
@@ -187,28 +191,28 @@ def _perp_square(A: Any, w: Any) -> float:
 def perp_contraction(evidence: Evidence, rng: Rng, instances: int) -> None:
     """‖w⊥‖ after one step, exactly, and its bound."""
     for _ in range(instances):
-        steps, A, gstar, told = _path(rng, 1)
+        steps, A, gstar, summary = _path(rng, 1)
         before, after = _perp_square(A, steps[0].w), _perp_square(A, steps[0].w_next)
         said = theory.perp_contraction(float(np.sqrt(before)), steps[0].g, gstar).value
-        evidence.equal("‖w⊥'‖²", said["exact"], after, rtol=1e-9, atol=1e-14, **told)
-        evidence.at_most("its bound", after, said["bound"], slack=1e-9, **told)
-        evidence.as_printed(after <= said["bound"] * (1 + 1e-9) + 1e-14, **told)
+        evidence.equal("‖w⊥'‖²", said["exact"], after, rtol=1e-9, atol=1e-14, **summary)
+        evidence.at_most("its bound", after, said["bound"], slack=1e-9, **summary)
+        evidence.as_printed(after <= said["bound"] * (1 + 1e-9) + 1e-14, **summary)
 
 
 @check("loss-gap")
 def loss_gap(evidence: Evidence, rng: Rng, instances: int) -> None:
     """‖r‖² after one step."""
     for _ in range(instances):
-        steps, A, _, told = _path(rng, 2)
+        steps, A, _, summary = _path(rng, 2)
         first, second = steps
         said = theory.loss_gap(
             first.g_next, first.g, first.v_norm, float(np.linalg.norm(A @ first.w_next))
         ).value
         observed = float(second.residual @ second.residual)
         size = first.g_next**2 + (first.g * first.v_norm) ** 2
-        evidence.equal("‖r'‖²", said["exact"], observed, rtol=1e-9, atol=1e-13 * size, **told)
+        evidence.equal("‖r'‖²", said["exact"], observed, rtol=1e-9, atol=1e-13 * size, **summary)
         evidence.as_printed(
-            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **told
+            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **summary
         )
 
 
@@ -218,12 +222,12 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
     converges.
     """
     for index in range(instances):
-        steps, A, gstar, told = _path(rng, 1)
+        steps, A, gstar, summary = _path(rng, 1)
         parallel = float(np.linalg.norm(A @ steps[0].w))
         said = theory.escape(steps[0].g, parallel, gstar).value
         observed = float(np.linalg.norm(A @ steps[0].w_next))
-        evidence.equal("‖Aw1‖", said, observed, rtol=1e-10, **told)
-        evidence.as_printed(observed > 0, **told)
+        evidence.equal("‖Aw1‖", said, observed, rtol=1e-10, **summary)
+        evidence.as_printed(observed > 0, **summary)
         if index < 4:
             # m = 1, F0 = q0² e^{g0²/c} = 1 and g0·w0ᵀx* < 0: the flow goes to S.
             problem = make_problem(rng, orthogonal=True, m=1)
@@ -264,10 +268,10 @@ def adaptive_lambda(evidence: Evidence, rng: Rng, instances: int) -> None:
             x - said["step"] * (one.pull + 2 * said["penalty"] * x),
             observed,
             rtol=1e-10,
-            **it.told,
+            **it.summary,
         )
         printed = x - said["step"] * (one.pull + 2 * said["printed"] * x)
-        evidence.as_printed(np.allclose(printed, observed, rtol=1e-6, atol=1e-9), **it.told)
+        evidence.as_printed(np.allclose(printed, observed, rtol=1e-6, atol=1e-9), **it.summary)
         norm = float(rng.choice([0.7, 1.0, 1.8]))
         two = wn_step(it.problem, it.g0, norm * it.w0, eta, gamma)
         along = float(norm * it.w0 @ two.pull)
@@ -278,11 +282,11 @@ def adaptive_lambda(evidence: Evidence, rng: Rng, instances: int) -> None:
             x - said["step"] * (two.pull + 2 * said["penalty"] * x),
             observed,
             rtol=1e-10,
-            **it.told,
+            **it.summary,
         )
         printed = x - said["step"] * (two.pull + 2 * said["printed"] * x)
         evidence.as_printed(
-            np.allclose(printed, observed, rtol=1e-6, atol=1e-9), method="WN", **it.told
+            np.allclose(printed, observed, rtol=1e-6, atol=1e-9), method="WN", **it.summary
         )
 
 
@@ -298,24 +302,23 @@ def adaptive_lambda_sign(evidence: Evidence, rng: Rng, instances: int) -> None:
         )
         parallel = float(np.linalg.norm(problem.A @ w0))
         step = rpgd_step(problem, g, w0, 1 / g**2, 1e-9)
-        penalty = (step.g * step.v_norm - step.g_next) / (
-            2 * step.g_next
-        )  # λ at η = 1/g², written out
+        # λ at η = 1/g², written out
+        penalty = (step.g * step.v_norm - step.g_next) / (2 * step.g_next)
         said = theory.adaptive_lambda_sign(g, parallel, gstar)
-        told = {"g": g, "g*": gstar, "parallel": parallel, "penalty": penalty}
+        summary = {"g": g, "g*": gstar, "parallel": parallel, "penalty": penalty}
         evidence.equal(
             "the room for g'",
             said.value,
             g * step.v_norm - g,
             rtol=1e-8,
             atol=1e-10 * gstar,
-            **told,
+            **summary,
         )
         if abs(g * parallel - gstar) > 1e-6:
-            evidence.true("the sign", (penalty > 0) == said.applies, **told)
-            evidence.as_printed(penalty > 0, within=said.applies, **told)
+            evidence.true("the sign", (penalty > 0) == said.applies, **summary)
+            evidence.as_printed(penalty > 0, within=said.applies, **summary)
         close = rpgd_step(problem, gstar, solution_of(problem) / gstar, 1 / gstar**2, 0.1)
-        evidence.true("λ → 0 at the solution", abs(close.v_norm - 1) < 1e-12, **told)
+        evidence.true("λ → 0 at the solution", abs(close.v_norm - 1) < 1e-12, **summary)
 
 
 @check("discrete-wn")
@@ -328,11 +331,11 @@ def discrete_wn(evidence: Evidence, rng: Rng, instances: int) -> None:
         step = wn_step(it.problem, it.g0, w, eta, 0.1)
         said = theory.wn_step(it.g0, w, step.pull, eta).value
         evidence.equal(
-            "‖w'‖²", said["square"], float(step.w_next @ step.w_next), rtol=1e-11, **it.told
+            "‖w'‖²", said["square"], float(step.w_next @ step.w_next), rtol=1e-11, **it.summary
         )
         before, after = perp_size(it.problem, w), perp_size(it.problem, step.w_next)
         evidence.equal(
-            "‖w⊥'‖", abs(said["perp_factor"]) * before, after, rtol=1e-7, atol=1e-12, **it.told
+            "‖w⊥'‖", abs(said["perp_factor"]) * before, after, rtol=1e-7, atol=1e-12, **it.summary
         )
 
 
@@ -344,10 +347,10 @@ def discrete_rpgd(evidence: Evidence, rng: Rng, instances: int) -> None:
         eta = float(rng.choice([0.01, 0.3]))
         step = rpgd_step(it.problem, it.g0, it.w0, eta, 0.1)
         said = theory.rpgd_step(it.g0, it.w0, step.pull, eta).value
-        evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-9, **it.told)
+        evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-9, **it.summary)
         before, after = perp_size(it.problem, it.w0), perp_size(it.problem, step.w_next)
         evidence.equal(
-            "‖w⊥'‖", said["perp_factor"] * before, after, rtol=1e-7, atol=1e-12, **it.told
+            "‖w⊥'‖", said["perp_factor"] * before, after, rtol=1e-7, atol=1e-12, **it.summary
         )
         if abs(after - before) > 1e-9 * before:
-            evidence.true("whether w⊥ grows", said["perp_grows"] == (after > before), **it.told)
+            evidence.true("whether w⊥ grows", said["perp_grows"] == (after > before), **it.summary)
