@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,16 @@ Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
 MAX_STEPS = 15_000  # of the integration; stiff flows that converge were seen to need up to 6,400 …
+# … and evaluations, with as many more per coordinate: a Jacobian by differences costs one each
 EVALUATIONS = (
     50_000,
     500,
-)  # … and evaluations, with as many more per coordinate: a Jacobian by differences costs one each
+)
 LONGEST_TIME = 1e300  # beyond it times can no longer be added
 STILL = 1e-12  # a state that moved less than this while time doubled does not move
 FLAT = 16 * float(np.finfo(np.float64).eps)
-CALM = (
-    1e-9  # a field this small against its own terms, in a state that has stopped moving, is at rest
-)
+# a field this small against its own terms, in a state that has stopped moving, is at rest
+CALM = 1e-9
 
 
 Reduced = Diagonal | ReducedModel
@@ -92,24 +93,30 @@ def _field(
 
 
 def integrate(
-    problem: Reduced, state: Array, c: float, tolerance: float, end: float
+    problem: Reduced,
+    state: Array,
+    c: float,
+    tolerance: float,
+    end: float,
+    at: Array | None = None,
 ) -> tuple[Array, Array, Status, str]:
     """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit
     w), status, message.
+
+    With `at` the states are those at these times, the last of which is the end, and the loss does
+    not stop the flow.
     """
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # far out the size of a gradient is inf, which is no rest
-        return _integrate(problem, state, c, tolerance, end)
+    # far out the size of a gradient is inf, which is no rest
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _integrate(problem, state, c, tolerance, end, at)
 
 
 def _integrate(
-    problem: Reduced, state: Array, c: float, tolerance: float, end: float
+    problem: Reduced, state: Array, c: float, tolerance: float, end: float, at: Array | None
 ) -> tuple[Array, Array, Status, str]:
     in_row_space = not np.isfinite(state[-1])
-    working = np.where(
-        np.isfinite(state), state, 0.0
-    )  # a start in the row space has p = 0 for ever
+    # a start in the row space has p = 0 for ever
+    working = np.where(np.isfinite(state), state, 0.0)
 
     def unit(at: Array) -> Array:
         square = at[1:-1] @ at[1:-1] + (0.0 if in_row_space else np.exp(2.0 * at[-1]))
@@ -119,7 +126,8 @@ def _integrate(
         return float(problem.value_and_gradient(np.append(at[0] * unit(at), 0.0)[None])[0][0])
 
     times, states = [0.0], [working]
-    if loss(working) <= tolerance:
+    sampled: list[Array] = [] if at is None else [working] * int((at <= 0.0).sum())
+    if at is None and loss(working) <= tolerance:
         status, message = (
             Status.CONVERGED,
             f"loss {loss(working):.6g} <= tolerance {tolerance:g} at the start",
@@ -137,7 +145,11 @@ def _integrate(
         field = _field(problem, c, in_row_space)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a failed step is a status, not a warning
-            status, message = _advance(field, loss, calm, tolerance, end, times, states)
+            goal = tolerance if at is None else -np.inf
+            visit = None if at is None else partial(_sample, at, sampled)
+            status, message = _advance(field, loss, calm, goal, end, times, states, visit)
+    if at is not None:
+        times, states = _at_times(at, sampled, states[-1], status)
     table = np.array(states)
     outside = 0.0 if in_row_space else np.exp(2.0 * table[:, -1])
     log_norm = 0.5 * np.log(np.sum(table[:, 1:-1] ** 2, axis=1) + outside)
@@ -154,6 +166,7 @@ def _advance(
     end: float,
     times: list[float],
     states: list[Array],
+    visit: Callable[[Any, float], None] | None = None,
 ) -> tuple[Status, str]:
     """Append steps by LSODA and, should it fail, by Radau from where it stopped."""
     from scipy.integrate import LSODA, Radau
@@ -192,10 +205,12 @@ def _advance(
                 times.append(now)
                 states.append(here)
                 return Status.CONVERGED, f"loss {loss(here):.6g} <= tolerance {tolerance:g}"
+            if visit is not None:
+                visit(solver, times[-1])
             times.append(now)
             states.append(here)
             if solver.status == "finished":
-                return Status.MAX_STEPS, f"the time is up; the loss is {loss(here):.6g}"
+                return Status.MAX_TIME, f"the time {now:g} is up; the loss is {loss(here):.6g}"
             if now >= 2.0 * marked_at:
                 size = np.maximum(1.0, np.abs(here))
                 if (
@@ -215,6 +230,23 @@ def _advance(
     where = f"{what} time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
     advice = "rescale the problem, or give a looser tolerance or a max_time"
     return Status.MAX_STEPS, f"{where}; {advice}"
+
+
+def _sample(at: Array, sampled: list[Array], solver: Any, before: float) -> None:
+    """Append the states at the wanted times within the solver's last step."""
+    wanted = at[(at > before) & (at <= solver.t)]
+    if wanted.size:
+        inside = solver.dense_output()
+        sampled.extend(solver.y.copy() if t == solver.t else inside(t) for t in wanted)
+
+
+def _at_times(
+    at: Array, sampled: list[Array], last: Array, status: Status
+) -> tuple[list[float], list[Array]]:
+    """The states at the wanted times; a flow that has come to rest stays where it is."""
+    if status is Status.STATIONARY:
+        sampled = sampled + [last] * (at.size - len(sampled))
+    return [float(t) for t in at[: len(sampled)]], sampled
 
 
 def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> tuple[float, Array]:

@@ -40,6 +40,8 @@ class Resume:
         A method of the user's own as the run left it, with what it may keep on itself.
     fingerprint : tuple of arrays or None
         What stands for the problem after a round trip.
+    start_norm : float
+        ‖w0‖, where the run began.
     """
 
     method: Any
@@ -53,6 +55,7 @@ class Resume:
     axes: tuple[Any, ...]
     working: Any = None
     fingerprint: tuple[Any, ...] | None = None
+    start_norm: float = 1.0
 
     def continues(self, method: Any, problem: Any) -> bool:
         """Whether a run of this method on this problem is the same run going on."""

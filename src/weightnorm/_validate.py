@@ -1,4 +1,4 @@
-"""Checks of user input, one function a kind; every message names the parameter, what came and
+"""Checks of user input, one function per kind; every message names the parameter, what came and
 the fix.
 """
 
@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ MAX_COUNT = 2**62  # steps that can be counted in 64 bits, with room for a sum o
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def real(name: str, value: object, *, minimum: float = -math.inf, strict: bool = False) -> float:
@@ -243,7 +246,25 @@ def _unit_rows(names: list[str], rows: Matrix, num_features: int) -> Matrix:
             f"{name} is zero: a direction needs a nonzero vector, for instance "
             "wn.datasets.random_direction"
         )
-    rows = (
-        rows / largest[:, None]
-    )  # first, so that neither tiny nor huge entries lose their squares
+    # first, so that neither tiny nor huge entries lose their squares
+    rows = rows / largest[:, None]
     return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
+
+
+def renamed(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Refuse the old names of keyword arguments in one sentence that gives the new ones."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            for old, new in names.items():
+                if old in kwargs:
+                    raise TypeError(
+                        f"{function.__name__}() has no {old} since 0.2: it is called {new}; "
+                        f"write {new}={kwargs[old]!r}"
+                    )
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate

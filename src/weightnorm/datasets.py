@@ -7,24 +7,34 @@ from typing import Any
 import numpy as np
 
 from . import _validate
-from ._validate import Vector
-from .problems import LeastSquares, MatrixSensing
+from ._validate import Matrix, Vector
+from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 
-__all__ = ["make_regression", "make_sensing", "random_direction", "sensing_start"]
+__all__ = [
+    "make_generalized_linear",
+    "make_regression",
+    "make_sensing",
+    "random_direction",
+    "sensing_start",
+]
 
 
+@_validate.renamed(scale="solution_norm")
 def make_regression(
     num_samples: int = 20,
     num_features: int = 50,
     condition_number: float = 1.0,
-    scale: float = 3.0,
+    solution_norm: float = 3.0,
+    *,
+    noise: float = 0.0,
     seed: int = 0,
 ) -> LeastSquares:
-    """A least-squares problem with a known spectrum, as in the paper's experiments.
+    """Make a least-squares problem with a known spectrum, as in the paper's experiments.
 
     A = U Σ Vᵀ with random orthonormal U, V and singular values from 1 down to 1/condition_number,
-    geometrically spaced; y = A x* with x* uniform on the sphere of radius `scale` in the row space,
-    so that x* is the minimum-norm solution and ‖x*‖ = scale.
+    geometrically spaced. y = A x* + noise·ε, with x* uniform on the sphere of radius
+    `solution_norm` in the row space of A and ε independent standard normal. Without noise x* is
+    the minimum-norm solution; with noise it is what generated the data.
 
     Parameters
     ----------
@@ -32,9 +42,12 @@ def make_regression(
         The shape of A; either may be the larger.
     condition_number : float
         Of A (not of AAᵀ), at least 1.
-    scale : float
+    solution_norm : float
         ‖x*‖, zero or more.
+    noise : float
+        The standard deviation of the noise on y, zero or more.
     seed : int
+        A, x* and ε depend on it alone; the noise level changes neither A nor x*.
 
     Returns
     -------
@@ -49,12 +62,81 @@ def make_regression(
     3.0
     >>> bool(np.allclose(problem.min_norm_solution(), problem.solution))
     True
+    >>> noisy = wn.datasets.make_regression(noise=0.1, seed=0)
+    >>> bool(np.array_equal(noisy.A, problem.A)), bool(0 < abs(noisy.y - problem.y).max() < 1)
+    (True, True)
     """
+    A, x, z, errors = _linear_data(
+        num_samples, num_features, condition_number, solution_norm, noise, seed
+    )
+    return LeastSquares(A, z if errors is None else z + errors, solution=x)
+
+
+def make_generalized_linear(
+    num_samples: int = 20,
+    num_features: int = 50,
+    condition_number: float = 1.0,
+    solution_norm: float = 3.0,
+    *,
+    loss: str = "logistic",
+    noise: float = 0.0,
+    seed: int = 0,
+) -> GeneralizedLinear:
+    """Make a generalized linear model on the A and x* of `make_regression`.
+
+    With z = A x* + noise·ε the targets are: 1 where z > 0 and 0 elsewhere (logistic), a draw from
+    the Poisson distribution with mean e^z (poisson), z itself (huber, squared).
+
+    Parameters
+    ----------
+    num_samples, num_features, condition_number, solution_norm, noise, seed
+        As in `make_regression`.
+    loss : {"logistic", "poisson", "huber", "squared"}
+
+    Returns
+    -------
+    GeneralizedLinear
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_generalized_linear(num_samples=6, loss="poisson", seed=0)
+    >>> bool((problem.y >= 0).all()), bool((problem.y == problem.y.round()).all())
+    (True, True)
+    """
+    kind = _validate.choice("loss", loss, ("logistic", "poisson", "huber", "squared"))
+    A, _, z, errors = _linear_data(
+        num_samples, num_features, condition_number, solution_norm, noise, seed
+    )
+    z = z if errors is None else z + errors
+    if kind == "logistic":
+        z = (z > 0).astype(np.float64)
+    elif kind == "poisson":
+        if z.max() > 30.0:
+            raise ValueError(
+                f"solution_norm = {solution_norm:g} gives Poisson means up to e^{z.max():.0f}; "
+                "choose a smaller one"
+            )
+        z = _generator("make_generalized_linear", seed).poisson(np.exp(z)).astype(np.float64)
+    return GeneralizedLinear(A, z, loss=kind)
+
+
+def _linear_data(
+    num_samples: int,
+    num_features: int,
+    condition_number: float,
+    solution_norm: float,
+    noise: float,
+    seed: int,
+) -> tuple[Matrix, Vector, Vector, Vector | None]:
+    """A, x*, A x* and the errors on it (None without noise)."""
     m = _validate.integer("num_samples", num_samples, minimum=1)
     d = _validate.integer("num_features", num_features, minimum=1)
     _require_memory("num_samples · num_features", m * d)
     kappa = _validate.real("condition_number", condition_number, minimum=1.0)
-    radius = _validate.squarable("scale", _validate.real("scale", scale, minimum=0.0))
+    radius = _validate.real("solution_norm", solution_norm, minimum=0.0)
+    radius = _validate.squarable("solution_norm", radius)
+    size = _validate.squarable("noise", _validate.real("noise", noise, minimum=0.0))
     rank = min(m, d)
     generator = _generator("make_regression", seed)
     U = np.linalg.qr(generator.standard_normal((m, rank)))[0]
@@ -62,12 +144,22 @@ def make_regression(
     singular = np.geomspace(1.0, 1.0 / kappa, rank)
     coordinates = generator.standard_normal(rank)
     coordinates *= radius / np.linalg.norm(coordinates)
-    y = U @ (singular * coordinates)
-    return LeastSquares((U * singular) @ V.T, y, solution=V @ coordinates)
+    errors = size * generator.standard_normal(m) if size > 0 else None
+    return (U * singular) @ V.T, V @ coordinates, U @ (singular * coordinates), errors
 
 
 def random_direction(num_features: int, seed: int) -> Vector:
-    """A direction uniform on the unit sphere.
+    """Draw a direction uniformly from the unit sphere.
+
+    Parameters
+    ----------
+    num_features : int
+    seed : int
+        The same seed as a problem's is independent of it.
+
+    Returns
+    -------
+    (num_features,) array
 
     Examples
     --------
@@ -83,10 +175,16 @@ def random_direction(num_features: int, seed: int) -> Vector:
 
 
 def make_sensing(
-    size: int = 30, rank: int = 4, num_measurements: int = 60, seed: int = 0
+    size: int = 30,
+    rank: int = 4,
+    num_measurements: int = 60,
+    seed: int = 0,
+    *,
+    noise: float = 0.0,
 ) -> MatrixSensing:
-    """A matrix sensing problem as in the paper: X* = Û Ûᵀ and sensors with independent normal
-    entries.
+    """Make a matrix sensing problem as in the paper: y_i = ⟨A_i, X*⟩ + noise·ε_i, X* = Û Ûᵀ.
+
+    The sensors A_i have independent standard normal entries, and so has ε.
 
     Parameters
     ----------
@@ -94,6 +192,9 @@ def make_sensing(
         Û is (size, rank), with independent standard normal entries.
     num_measurements : int
     seed : int
+        The noise level changes neither the sensors nor X*.
+    noise : float
+        The standard deviation of the noise on y, zero or more.
 
     Returns
     -------
@@ -113,23 +214,41 @@ def make_sensing(
         raise ValueError(f"rank must be at most size = {d}, got {r}")
     m = _validate.integer("num_measurements", num_measurements, minimum=1)
     _require_memory("num_measurements · size · size", m * d * d)
+    level = _validate.squarable("noise", _validate.real("noise", noise, minimum=0.0))
     generator = _generator("make_sensing", seed)
     sensors = generator.standard_normal((m, d, d))
     U = generator.standard_normal((d, r))
     truth = U @ U.T
-    return MatrixSensing(sensors, np.tensordot(sensors, truth, axes=2), ground_truth=truth)
+    y = np.tensordot(sensors, truth, axes=2)
+    if level > 0:
+        y += level * generator.standard_normal(m)
+    return MatrixSensing(sensors, y, ground_truth=truth)
 
 
 def sensing_start(
     size: int = 30, alpha: float = 1.0, seed: int = 0, *, per_column: bool = False
 ) -> dict[str, Any]:
-    """The paper's start for matrix sensing, as keyword arguments for `run`.
+    """Draw the paper's start for matrix sensing, as keyword arguments for `run`.
 
     The direction Z0 has independent normal entries and unit columns; the scale is α². With one
     scale `run` divides Z0 by ‖Z0‖_F, so gradient descent starts at ‖U0‖_F = α (the paper calls α
-    the square root of ‖U Uᵀ‖_F, which differs). With a scale a column the paper's D0 = α² I makes
-    the trace of X0 size times as large; `per_column=True` gives D0 = (α²/size) I, the same X0 as
-    the others.
+    the square root of ‖U Uᵀ‖_F, which differs). With one scale per column the paper's D0 = α² I
+    makes the trace of X0 size times as large; `per_column=True` gives D0 = (α²/size) I, the same X0
+    as the others.
+
+    Parameters
+    ----------
+    size : int
+        d, the size of X.
+    alpha : float
+        α, zero or more.
+    seed : int
+    per_column : bool
+
+    Returns
+    -------
+    dict
+        `scale`, a float, and `direction`, a (size, size) array.
 
     Examples
     --------

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,23 @@ from numpy.typing import NDArray
 from . import _validate
 from ._flow_ode import integrate
 from ._validate import Vector
+from .history import to_dataframe, to_dataset
 from .problems import Frame, GeneralizedLinear, LeastSquares
 from .problems.reduction import Diagonal, ReducedModel
 from .result import Status
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A flow at the times the integration stepped on; every array has one entry per time.
+    """A flow at the times the integration stepped on, or at those asked for.
+
+    Every array has one entry per time.
 
     Attributes
     ----------
@@ -29,14 +36,26 @@ class Trajectory:
     perp_norm : (n,) array
         ‖x⊥‖.
     invariant : (n,) array
-        log ‖w⊥‖ + g²/2c, which the WN flow keeps; log ‖w⊥‖ where c = 0 and −inf for a start in the
-        row space. NaN for the gradient flow, which has none.
+        log ‖w⊥‖ + g²/2c, which the WN flow keeps (`wn.theory.invariant`); −inf for a start in the
+        row space. NaN where c = 0 and for the gradient flow, which have none.
     status : Status
-        `max_steps` if the time was up.
+        `converged`, `stationary`, `max_time` if the time was up, `max_steps` if the integration
+        got no further.
     message : str
     drift : float
         The largest departure of the invariant from its start, relative to the larger of 1 and its
         terms log ‖w⊥‖ and g²/2c. NaN where g²/2c overflows.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> trajectory = wn.flow(problem, 2.0, w0, times=[0.0, 1.0, 10.0])
+    >>> trajectory.to_dataset().direction.sel(time=1.0).shape
+    (50,)
+    >>> trajectory.to_dataframe().index.tolist()
+    [0.0, 1.0, 10.0]
     """
 
     time: Vector
@@ -49,23 +68,55 @@ class Trajectory:
     drift: float
     coordinates: Array
     _frame: Frame
+    _units: Array
 
     @cached_property
     def weights(self) -> Array:
         """The weights (n, d), lifted at first use."""
         return np.array([self._frame.lift(row) for row in self.coordinates])
 
+    @cached_property
+    def direction(self) -> Array:
+        """The unit directions (n, d), with weights = scale·direction."""
+        return np.array([self._frame.lift(row) for row in self._units])
+
     @property
     def final_weights(self) -> Vector:
         """The weights (d,) at the last time."""
         return self._frame.lift(self.coordinates[-1])
 
+    def measured_invariant(self) -> Vector:
+        """The invariant, as a history has it."""
+        return self.invariant
+
+    def to_dataset(self) -> xarray.Dataset:
+        """Everything over the dimension `time`, with directions and weights over `feature`.
+
+        Returns
+        -------
+        xarray.Dataset
+        """
+        about = {"status": self.status.value, "message": self.message, "drift": self.drift}
+        return to_dataset("time", self.time, self._columns(), about)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per time, indexed by `time`; weights as columns weights_0, weights_1, ….
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return to_dataframe("time", self.time, self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        names = ("loss", "scale", "perp_norm", "invariant", "direction", "weights")
+        return {name: getattr(self, name) for name in names}
+
     def __repr__(self) -> str:
         return (
             f"Trajectory({self.status.value} at time {self.time[-1]:.6g}: "
-            f"loss={self.loss[-1]:.6g}, "
-            f"scale={self.scale[-1]:.6g}, perp_norm={self.perp_norm[-1]:.6g}, "
-            f"drift={self.drift:.2g})"
+            f"loss={self.loss[-1]:.6g}, scale={self.scale[-1]:.6g}, "
+            f"perp_norm={self.perp_norm[-1]:.6g}, drift={self.drift:.2g})"
         )
 
 
@@ -77,16 +128,18 @@ def flow(
     tolerance: float = 1e-10,
     max_time: float | None = None,
     *,
+    times: Any = None,
     restart_ratio: float | None = None,
 ) -> Trajectory:
-    """Integrate the WN flow, the common limit of weight normalization and rPGD as their steps
-    shrink.
+    """Integrate the WN flow, the common limit of WN and rPGD as their steps shrink.
 
     Parameters
     ----------
     problem : LeastSquares or GeneralizedLinear
-    scale, direction
-        g0 and w0, which is normalised.
+    scale : float
+        g0.
+    direction : (d,) array
+        w0, which is normalised.
     ratio : float
         c = γ/η ≥ 0, the scale's rate over the direction's; 0 fixes the scale.
     tolerance : float
@@ -94,9 +147,16 @@ def flow(
     max_time : float, optional
         Stop there at the latest (counted anew after a restart); without it, at the loss or at a
         standstill.
+    times : increasing vector, optional
+        Give the flow at these times, the last of which is the end, whatever the loss. A run with
+        the step η is at time η·t after t steps.
     restart_ratio : float, optional
         Theorem 2.5, part II, in one call: run with `ratio` until nothing moves, then go on with
         this one.
+
+    Returns
+    -------
+    Trajectory
 
     Examples
     --------
@@ -117,6 +177,14 @@ def flow(
         ratios.append(_validate.real("restart_ratio", restart_ratio, minimum=0.0, strict=True))
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     end = np.inf if max_time is None else _validate.real("max_time", max_time, minimum=0.0)
+    at = None if times is None else _times(times)
+    if at is not None:
+        if max_time is not None or restart_ratio is not None:
+            other = "max_time" if max_time is not None else "restart_ratio"
+            raise ValueError(
+                f"give either times or {other}, not both: the last of times is the end"
+            )
+        end = float(at[-1])
     space = problem.reduce()
     start, frame = space.start(unit)
     with np.errstate(divide="ignore"):
@@ -128,15 +196,42 @@ def flow(
         raise ValueError(f"scale = {g:g} starts at a loss of {loss:g}; {advice}")
     pieces, begun, status, message = [], 0.0, Status.MAX_STEPS, ""
     for c in ratios:
-        times, states, status, message = integrate(space.problem, state, c, tolerance, end)
+        times, states, status, message = integrate(space.problem, state, c, tolerance, end, at)
         pieces.append((times + begun, states, c))
         begun, state = pieces[-1][0][-1], states[-1]
-    return _trajectory(space.problem, frame, pieces, status, message)
+    found = _trajectory(space.problem, frame, pieces, status, message)
+    if at is not None and status is not Status.MAX_STEPS and found.loss[-1] <= tolerance:
+        text = f"loss {found.loss[-1]:.6g} <= tolerance {tolerance:g} at the last time"
+        return replace(found, status=Status.CONVERGED, message=text)
+    return found
+
+
+def _times(times: Any) -> Vector:
+    """Increasing times, none of them negative."""
+    at = _validate.array("times", times, ndim=1)
+    if at.min() < 0 or (np.diff(at) < 0).any():
+        raise ValueError("times must be increasing and not negative")
+    return at
 
 
 def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: Any) -> Trajectory:
-    """The gradient flow ẋ = −Aᵀ(Ax − y) at the given times, in closed form: ξ + e^{−λt}(x0 − ξ),
-    and x0⊥ for ever.
+    """Evaluate the gradient flow ẋ = −Aᵀ(Ax − y) at the given times, in closed form.
+
+    In row-space coordinates it is ξ + e^{−λt}(x0 − ξ), with ξ the minimum-norm solution and λ the
+    eigenvalues of AAᵀ; the part x0⊥ that the data cannot see stays for ever.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    scale : float
+        g0.
+    direction : (d,) array
+        w0, which is normalised.
+    times : increasing vector
+
+    Returns
+    -------
+    Trajectory
 
     Examples
     --------
@@ -149,9 +244,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
     unit = _validate.direction("direction", direction, problem.shape[1])
-    t = _validate.array("times", times, ndim=1)
-    if t.min() < 0 or (np.diff(t) < 0).any():
-        raise ValueError("times must be increasing and not negative")
+    t = _times(times)
     space = problem.reduce()
     start, frame = space.start(unit)
     reduced = space.problem
@@ -163,9 +256,10 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     missing = np.full(t.size, np.nan)
     norm, perp = np.linalg.norm(x, axis=1), np.abs(x[:, -1])
     loss = reduced.value_and_gradient(x)[0]
-    return Trajectory(
-        t, norm, perp, loss, missing, Status.MAX_STEPS, "closed form", np.nan, x, frame
-    )
+    message = f"closed form, up to time {t[-1]:g}"
+    units = x / np.where(norm > 0, norm, 1.0)[:, None]
+    status = Status.MAX_TIME
+    return Trajectory(t, norm, perp, loss, missing, status, message, np.nan, x, frame, units)
 
 
 def _trajectory(
@@ -178,22 +272,21 @@ def _trajectory(
     invariants = []
     drift = 0.0
     for _, states, c in pieces:
-        with np.errstate(over="ignore", invalid="ignore"):  # infinite where c is tiny
-            values = states[:, -1] + (states[:, 0] ** 2 / (2 * c) if c > 0 else 0.0)
-        values = np.where(
-            np.isneginf(states[:, -1]), -np.inf, values
-        )  # in the row space, whatever g
+        log_perp, g = states[:, -1], states[:, 0]
+        with np.errstate(all="ignore"):  # infinite where c is tiny
+            energy = np.square(g) / (2 * c) if c > 0 else np.full(g.size, np.nan)
+            inside = np.isneginf(log_perp) & (c > 0)  # in the row space, whatever g
+            values = np.where(inside, -np.inf, log_perp + energy)
         invariants.append(values)
         if c > 0 and np.isfinite(values).all():
-            terms = max(
-                1.0, float(np.abs(states[:, -1]).max()), float((states[:, 0] ** 2).max() / (2 * c))
-            )
+            terms = max(1.0, float(np.abs(log_perp).max()), float(energy.max()))
             drift = max(drift, float(np.abs(values - values[0]).max()) / terms)
         elif np.isposinf(values).any():
             drift = np.nan  # nothing to measure it by
     states = np.concatenate([states for _, states, _ in pieces])
     g = states[:, 0]
-    coordinates = g[:, None] * np.column_stack([states[:, 1:-1], np.exp(states[:, -1])])
+    units = np.column_stack([states[:, 1:-1], np.exp(states[:, -1])])
+    coordinates = g[:, None] * units
     return Trajectory(
         time=np.concatenate([times for times, _, _ in pieces]),
         scale=g,
@@ -205,4 +298,5 @@ def _trajectory(
         drift=drift,
         coordinates=coordinates,
         _frame=frame,
+        _units=units,
     )

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 
 from ._resume import Deferred, Resume
 from ._validate import Vector
+from .history import History
 
 
 class Status(StrEnum):
     """Why a run stopped. Each compares equal to its name: `result.status == "converged"`.
+
+    `undefined` occurs in sweeps only (a step that divides by a zero scale), `max_time` for flows
+    only.
 
     >>> from weightnorm import Status
     >>> Status("stationary").code
@@ -28,47 +32,12 @@ class Status(StrEnum):
     DIVERGED = "diverged"
     STATIONARY = "stationary"
     UNDEFINED = "undefined"
+    MAX_TIME = "max_time"
 
     @property
     def code(self) -> int:
-        """The number that stands for it in a sweep."""
+        """The number that stands for it in a sweep, which never has the last."""
         return list(Status).index(self)
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """Every k-th iterate of a run, one entry a record; gradient descent has scale ‖x‖ and
-    direction_norm 1.
-
-    Attributes
-    ----------
-    step : int array
-        The step numbers, multiples of `every`.
-    loss, scale : arrays
-    direction_norm : array
-        ‖w‖, which grows for WN and is 1 for rPGD.
-    perp_norm : array
-        ‖x⊥‖, the norm of the part of the weights orthogonal to the row space.
-    weights_norm : array
-        ‖x‖.
-    direction_perp_norm : array
-        ‖w⊥‖/‖w‖, which is defined at scale 0 too.
-    every : int
-        The spacing: what `record` asked for, doubled as often as it took to stay within two million
-        records.
-    """
-
-    step: NDArray[np.int64]
-    loss: Vector
-    scale: Vector
-    direction_norm: Vector
-    perp_norm: Vector
-    weights_norm: Vector
-    direction_perp_norm: Vector
-    every: int
-
-    def __len__(self) -> int:
-        return int(self.step.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +70,26 @@ class Result:
     perp_norm : float
         ‖x⊥‖; for matrix sensing the Frobenius norm of the part of X orthogonal to all sensors.
     distance : float
-        ‖x − x*‖, to the minimum-norm solution; for matrix sensing to the certified solution of
-        smallest nuclear norm, over symmetric matrices with `blocks="columns"` and positive
-        semidefinite ones otherwise, found when first asked for.
+        ‖x − x*‖, to the minimum-norm solution. NaN where there is none to measure from: for a loss
+        other than least squares, for a problem of your own without a `reference`, and for a run
+        that diverged. For matrix sensing it is the distance to the certified solution of smallest
+        nuclear norm, over symmetric matrices with `blocks="columns"` and positive semidefinite ones
+        otherwise, found when first asked for.
     direction_norm : float
         ‖w‖: 1 but for WN; one per column with `blocks="columns"`.
     total_steps : int
         Updates made by this method since its schedules began: num_steps and, where the run went on
         from a result of the same method, those before.
+
+    Examples
+    --------
+    >>> import pickle, weightnorm as wn
+    >>> problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, seed=0)
+    >>> result = wn.run(wn.RPGD(0.01, 0.01), problem, scale=2.0, direction=w0)
+    >>> result.message
+    'loss 9.95448e-06 <= tolerance 1e-05'
+    >>> pickle.loads(pickle.dumps(result)).norm == result.norm
+    True
     """
 
     weights: Vector
@@ -162,8 +143,26 @@ class Result:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run. `.result` is the run so far; go on with run(method, problem,
-    start=error.result).
+    """Ctrl-C during a run; `.result` is the run so far.
+
+    Go on with run(method, problem, start=error.result).
+
+    Parameters
+    ----------
+    result : Result
+        The run so far.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, seed=0)
+    >>> method = wn.RPGD(0.01, 0.01)
+    >>> try:
+    ...     result = wn.run(method, problem, 2.0, w0)
+    ... except wn.Interrupted as interrupted:
+    ...     result = wn.run(method, problem, start=interrupted.result)
+    >>> result.status == "converged"
+    True
     """
 
     def __init__(self, result: Result) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 from . import _validate
 from ._resume import Deferred, Resume
 from .engine.batch import Batch, Start
-from .engine.loop import Judge, Policy, gradient_vanishes, judge_for, loop, quietly
-from .engine.recording import Recorder
+from .engine.loop import Judge, Optimum, Policy, judge_for, loop, quietly
+from .engine.recording import Recorder, make_history, record_limit
 from .engine.start import (
     backend_of,
     check_method,
@@ -24,14 +25,14 @@ from .engine.start import (
 )
 from .engine.start import coordinates as coordinates_of
 from .engine.start import start as start_batch
+from .history import KEPT
 from .methods.contract import Array, Method
 from .problems import Frame, Problem
 from .result import Interrupted, Result, Status
 
 MAX_STEPS = 1_000_000
-TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
-STATUSES = tuple(Status)
 SAME_PLACE = 1e-6  # relative: other coordinates are off by as much as the weights themselves
+STATUSES = tuple(Status)
 
 
 @quietly
@@ -44,7 +45,9 @@ def run(
     start: Result | None = None,
     tolerance: float = 1e-5,
     max_steps: int = MAX_STEPS,
+    gradient_tolerance: float | None = None,
     record: int | None = None,
+    keep: Sequence[str] = (),
     coordinates: str = "reduced",
 ) -> Result:
     """Run a method from x0 = scale·direction/‖direction‖ until loss <= tolerance.
@@ -68,13 +71,21 @@ def run(
         steps, whatever the loss.
     max_steps : int
         Updates this call may make.
+    gradient_tolerance : float, optional
+        The run has converged, whatever its loss, when ‖∇f(x)‖ is at most this share of the terms
+        it is the sum of; looked at every 16 steps, and later 32 times while the steps double.
+        Without it, a generalized linear model with a convex loss has converged where that share is
+        rounding.
     record : int, optional
-        Keep every k-th iterate's numbers in `result.history`.
+        Keep the numbers of every k-th iterate in `result.history`.
+    keep : sequence of {"direction", "weights", "invariant"}
+        What the history holds besides: w/‖w‖, x, and the invariant log(‖w⊥‖/‖w‖) + g²/2c of the WN
+        flow.
     coordinates : {"reduced", "full"}
-        "reduced" factorises A once (kept with the problem) and then needs O(rank) a step, whatever
-        the dimension; "full" works on A itself, for an A too large to factorise. Both give the same
-        result. Matrix sensing has no reduction: there "reduced" runs compiled, "full" by the rules
-        in NumPy.
+        "reduced" factorises A once (kept with the problem) and then needs O(rank) per step,
+        whatever the dimension; "full" works on A itself, for an A too large to factorise. Both give
+        the same result. Matrix sensing has no reduction: there "reduced" runs compiled, "full" by
+        the rules in NumPy.
 
     Returns
     -------
@@ -100,35 +111,48 @@ def run(
     check_method(method, problem)
     tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
-    every = (
-        None
-        if record is None
-        else _validate.integer("record", record, minimum=1, maximum=_validate.MAX_COUNT)
-    )
+    every, kept = _what_to_record(record, keep)
     reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
     _check_start(scale, direction, start)
     if start is None:
         unit = problem.unit_direction("direction", direction, columns(method))
-        begun = _begin(
-            method,
-            problem,
-            problem.start_scale(scale, unit, columns(method)),
-            unit,
-            reduced,
-            tolerance,
-            every,
-        )
+        g0 = problem.start_scale(scale, unit, columns(method))
+        begun = _begin(method, problem, g0, unit, reduced, tolerance, every)
     else:
         begun = _go_on(method, problem, start, reduced, tolerance, every)
-    policy = Policy(tolerance, max_steps, begun.judge, None if every is None else Recorder(every))
+    begun.batch.keeps_units = not {"direction", "weights"}.isdisjoint(kept)
+    size = problem.dimension ** (1 + problem.has_columns) if begun.batch.keeps_units else 0
+    recorder = None if every is None else Recorder(every, record_limit(size))
+    judge = begun.judge
+    if gradient_tolerance is not None:
+        judge = Optimum.beside(judge if tolerance > 0 else Judge(), problem, gradient_tolerance)
+    policy = Policy(tolerance, max_steps, judge, recorder)
     try:
         code = loop(begun.batch, policy)
     except KeyboardInterrupt:
         begun.batch.advance(0)  # so that the loss and the step number are those of the state
         message = f"interrupted after {begun.batch.clock - begun.clock} steps; go on with start="
-        raise Interrupted(begun.result(Status.MAX_STEPS, message, policy.recorder)) from None
-    status = STATUSES[int(code[0])]
-    return begun.result(status, begun.explain(status, policy), policy.recorder)
+        raise Interrupted(begun.result(Status.MAX_STEPS, message, recorder, kept)) from None
+    status, loss = STATUSES[int(code[0])], float(begun.batch.loss[0])
+    if status is Status.CONVERGED and loss <= tolerance:
+        message = f"loss {loss:.6g} <= tolerance {tolerance:g}"
+    else:
+        from .messages import explain
+
+        message = explain(begun, status, policy)
+    return begun.result(status, message, recorder, kept)
+
+
+def _what_to_record(record: Any, keep: Any) -> tuple[int | None, tuple[str, ...]]:
+    """The spacing of the records, and what they hold besides their few numbers."""
+    kept = (keep,) if isinstance(keep, str) else tuple(_validate.items("keep", keep))
+    for name in kept:
+        _validate.choice("keep", name, KEPT)
+    if record is None:
+        if kept:
+            raise ValueError("keep needs record: record=1 keeps every step, record=100 each 100th")
+        return None, ()
+    return _validate.integer("record", record, minimum=1, maximum=_validate.MAX_COUNT), kept
 
 
 def _check_start(scale: Any, direction: Any, start: Any) -> None:
@@ -155,8 +179,11 @@ def _begin(
     every: int | None,
     clock: int = 0,
     norm: Array | None = None,
+    start_norm: float | None = None,
 ) -> _Run:
-    """A run from a scale (1, …) and a unit direction; `norm` is the ‖w0‖ it goes on from."""
+    """A run from a scale (1, …) and a unit direction; `norm` is the ‖w‖ it goes on from, and
+    `start_norm` that of where it began.
+    """
     check_scale(method, problem, scale)
     space = coordinates_of(method, problem, reduced)
     entered, frame = space.start(unit)
@@ -166,7 +193,8 @@ def _begin(
         descent_scale(method, problem, scale), entered[None], clock, None, None, norm, perp_units
     )
     batch = start_batch(private_copy(method), space.problem, first, tolerance, compiled=reduced)
-    return _Run(method, problem, batch, frame, judge_for(method), clock, reduced)
+    size = getattr(method, "initial_norm", 1.0) if start_norm is None else start_norm
+    return _Run(method, problem, batch, frame, judge_for(method), clock, reduced, float(size))
 
 
 def _go_on(
@@ -204,7 +232,8 @@ def _go_on(
             )
             working = private_copy(method if end.working is None else end.working)
             batch = start_batch(working, space.problem, first, tolerance, compiled=end.reduced)
-            run = _Run(method, problem, batch, frame, end.judge.copy(), end.clock, end.reduced)
+            judge, clock = end.judge.copy(), end.clock
+            run = _Run(method, problem, batch, frame, judge, clock, end.reduced, end.start_norm)
             if end.problem is not None or run.stands_at(start.weights):
                 return run
             if getattr(method, "momentum", 0.0) or getattr(end.state, "arrays", None):
@@ -222,10 +251,9 @@ def _go_on(
     keeps = (
         getattr(method, "free_norm", False) and norm.shape == scale.shape and (norm != 1.0).any()
     )
-    clock = end.clock if same else 0
-    return _begin(
-        method, problem, scale, unit, reduced, tolerance, every, clock, norm if keeps else None
-    )
+    clock, kept = end.clock if same else 0, norm if keeps else None
+    began = end.start_norm if same else float(norm.flat[0]) if keeps else None
+    return _begin(method, problem, scale, unit, reduced, tolerance, every, clock, kept, began)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,6 +267,7 @@ class _Run:
     judge: Judge
     clock: int
     reduced: bool
+    start_norm: float  # ‖w0‖, where the run began
 
     def stands_at(self, weights: Array) -> bool:
         """Whether the run stands at these weights; after a round trip to another machine its
@@ -248,7 +277,9 @@ class _Run:
         here = self.problem.weights(self.frame.lift(position.unit[0])[None], position.scale)[0]
         return bool(np.abs(here - weights).max() <= SAME_PLACE * np.abs(weights).max())
 
-    def result(self, status: Status, message: str, recorder: Recorder | None) -> Result:
+    def result(
+        self, status: Status, message: str, recorder: Recorder | None, keep: Sequence[str]
+    ) -> Result:
         """Where the run ended, in the problem's own coordinates."""
         batch, problem = self.batch, self.problem
         position, small = batch.position(), batch.problem
@@ -256,9 +287,8 @@ class _Run:
         found = small.summary(position.unit, scale, position.perp, measured=False)
         unit = self.frame.lift(position.unit[0])
         weights = problem.weights(unit[None], scale)[0]
-        final = not (
-            np.isfinite(weights).all() and problem.can_measure
-        )  # no more can be found out later
+        # no more can be found out later
+        final = not (np.isfinite(weights).all() and problem.can_measure)
         perp, distance = (_number(found.get(name), final) for name in ("perp_norm", "distance"))
         many = scale.ndim == 2
         if self.reduced and not runs_reduced(self.method):
@@ -276,7 +306,7 @@ class _Run:
             num_steps=ended - self.clock,
             status=status,
             message=message,
-            history=None if recorder is None else recorder.history(),
+            history=None if recorder is None else make_history(self, recorder, keep),
             direction_norm=position.direction_norm[0]
             if many
             else float(position.direction_norm[0]),
@@ -297,77 +327,8 @@ class _Run:
                 reduced=self.reduced,
                 axes=self.frame.axes,
                 working=None if batch.method is self.method else batch.method,
+                start_norm=self.start_norm,
             ),
-        )
-
-    def explain(self, status: Status, policy: Policy) -> str:
-        """The status in a sentence: what happened, why, and what to do about it."""
-        batch, tolerance, loss = self.batch, policy.tolerance, float(self.batch.loss[0])
-        if status is Status.CONVERGED:
-            return f"loss {loss:.6g} <= tolerance {tolerance:g}"
-        if status is Status.DIVERGED:
-            if batch.ended_at[0] == 0:
-                return (
-                    f"the loss is {loss:.6g} at the start already: rescale the problem or start "
-                    "nearer"
-                )
-            return f"the loss grew to {loss:.6g}, or ‖w‖ overflowed; try smaller steps"
-        floor = batch.problem.known_floor
-        unreachable = floor is not None and floor > tolerance
-        if status is Status.STATIONARY:
-            return self._explain_standstill(
-                floor if unreachable else None, floor is None, loss, tolerance
-            )
-        text = f"made max_steps = {policy.max_steps} steps; the loss is {loss:.6g}"
-        if tolerance > 0:
-            text += f", above tolerance {tolerance:g}"
-        if tolerance > 0 and unreachable:
-            text += f"; y is partly out of reach, so the loss cannot go below {floor:.6g}"
-        for name, note in (
-            ("cycling", "it keeps coming back to the same points, a cycle"),
-            ("rough", "the loss goes up and down"),
-        ):
-            if (seen := getattr(self.judge, name, None)) is not None and seen[0]:
-                return f"{text}; {note}: try smaller steps"
-        return text
-
-    def _explain_standstill(
-        self, floor: float | None, unknown: bool, loss: float, tolerance: float
-    ) -> str:
-        batch, method = self.batch, self.method
-        position = batch.position()
-        if own := batch.problem.standstill(position.unit, position.scale):
-            return f"{own}; the loss stays {loss:.6g}"
-        if method.has_scale and not np.any(position.scale[0]):
-            return (
-                f"a point of S = {{g = 0, yᵀAw = 0}}: no step leaves it, and the loss stays "
-                f"{loss:.6g}"
-            )
-        if floor is not None:
-            return (
-                f"the floor of an unreachable y: the loss cannot go below {floor:.6g}, above "
-                f"tolerance {tolerance:g}"
-            )
-        frozen = [
-            name
-            for name, s in zip(("direction", "scale"), method.schedules, strict=True)
-            if s.ends_frozen
-        ]
-        if len(frozen) == 2:
-            return f"every step is zero from here on; the loss stays {loss:.6g}"
-        if method.has_scale and frozen:
-            return (
-                f"the {frozen[0]} will not move any more, and the rest has settled at loss "
-                f"{loss:.6g}"
-            )
-        if unknown and loss > TINY * self.problem.zero_loss and bool(gradient_vanishes(batch)[0]):
-            return (
-                f"the floor of an unreachable y: the gradient vanishes at loss {loss:.6g}, above "
-                f"tolerance {tolerance:g}"
-            )
-        return (
-            f"the update no longer moves the iterate, at loss {loss:.6g}: rounding allows no less; "
-            "raise the tolerance"
         )
 
 

@@ -2,71 +2,56 @@
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import _validate
-from ._pool import available_cores, run_all
 from ._validate import Vector
-from .engine.batch import Batch, Start
-from .engine.loop import Policy, judge_for, loop, quietly
-from .engine.start import (
-    backend_of,
-    check_method,
-    columns,
-    descent_scale,
-    private_copy,
-    require_isometry,
-    start,
-    undefined,
-)
-from .engine.start import coordinates as coordinates_of
-from .methods.contract import Array, Method
+from .engine.grid import compute_grid, require_table
+from .grids import Axis, count_statuses, describe_statuses, label_grid, method_coordinates, versions
+from .methods.contract import Method
 from .problems import Problem
-from .result import Status, empty_grid
 from .run import MAX_STEPS
 
 if TYPE_CHECKING:
     import xarray
 
-_BLOCK = 32  # neighbouring runs that stay together, as in a block of the kernel
-_PIECES = 8  # of work without threads of its own
-_MANY = 2_000  # runs from which several pieces at once pay
-_PIECE = 2**21  # numbers in the vectors of one piece of work, at most
-_PROGRESS = 64  # blocks in one piece of work, at most
-
-_FLAGS = np.array([status.code for status in Status], dtype=np.int8)
-_MEANINGS = " ".join(status.value for status in Status)
-
-Indices = NDArray[np.intp]
-Progress = Callable[[int, int], None]
+COUNTS = ("num_steps", "status")
+RECIPE = (
+    "one run again: wn.run(methods[algorithm], problem, scale, directions[start], "
+    "tolerance=…, max_steps=…)"
+)
 
 
 def sweep(
     problem: Problem,
-    methods: Mapping[str, Method],
+    methods: Mapping[str, Method] | Callable[[float], Mapping[str, Method]],
     scales: Any,
     directions: Any,
     *,
+    steps: Any = None,
     tolerance: float = 1e-5,
     max_steps: int = MAX_STEPS,
     coordinates: str = "reduced",
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> xarray.Dataset:
-    """Run every method from every start at every scale.
+    """Run every method from every start at every scale, as one labelled grid.
 
     Parameters
     ----------
-    problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own methods : mapping
-    of name -> method scales : sequence of numbers directions : (num_starts, d) array, or one (d,)
-    vector; for matrix sensing (num_starts, d, r) or (d, r)
-        Each is normalised.
+    problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own
+    methods : mapping of name -> method
+        With `steps` a callable: methods(step) gives the mapping of that step.
+    scales : sequence of numbers
+        g0, the scales of the starts.
+    directions : (num_starts, d) array, or one (d,) vector
+        Each is normalised. For matrix sensing (num_starts, d, r) or (d, r).
+    steps : sequence of numbers, optional
+        Step sizes to sweep over: the grid then has a dimension `step` as well.
     tolerance, max_steps, coordinates
         As in `run`.
     threads : int, optional
@@ -77,14 +62,15 @@ def sweep(
     Returns
     -------
     xarray.Dataset
-        With dimensions (method, start, scale) and variables norm, loss, num_steps, status,
-        final_scale, perp_norm and distance. `status` is int8 with CF flag_values and flag_meanings.
-        A run whose step is undefined at its start (1/g² at g = 0) has status "undefined" and NaN
-        elsewhere. Select a method with `data.sel({"method": name})`: xarray reads the keyword
-        `method=` as a way of matching and would select nothing. For matrix sensing `norm` is the
-        nuclear norm, `final_scale` the trace of X, `perp_norm` the part of X that no sensor sees,
-        and instead of `distance` there is `recovery_error` where the ground truth is known; a
-        negative scale is undefined for gradient descent there.
+        With dimensions (algorithm, start, scale), after `step` if there are several, and variables
+        norm, loss, num_steps, status, final_scale, perp_norm and distance. `status` is int8 with CF
+        flag_values and flag_meanings. A run whose step is undefined at its start (1/g² at g = 0)
+        has status "undefined" and NaN elsewhere. The coordinates direction_step, scale_step, ratio
+        and settings say what each algorithm is; for least squares minimum_norm and
+        start_perp_norm are what the theory needs (`wn.plot.end_norms` draws it). For matrix
+        sensing `norm` is the nuclear norm, `final_scale` the trace of X, `perp_norm` the part of X
+        that no sensor sees, and instead of `distance` there is `recovery_error` where the ground
+        truth is known; a negative scale is undefined for gradient descent there.
 
     Examples
     --------
@@ -94,295 +80,65 @@ def sweep(
     >>> methods = {"gd": wn.GradientDescent(0.1), "rpgd": wn.RPGD(0.1, 0.1)}
     >>> data = wn.sweep(problem, methods, [0.5, 1.0, 2.0], starts)
     >>> dict(data.sizes)
-    {'method': 2, 'start': 3, 'scale': 3}
-    >>> gd, rpgd = (data.distance.sel({"method": name}) for name in ("gd", "rpgd"))
-    >>> bool((rpgd < gd).all())
+    {'algorithm': 2, 'start': 3, 'scale': 3}
+    >>> bool((data.distance.sel(algorithm="rpgd") < data.distance.sel(algorithm="gd")).all())
     True
+    >>> by_step = wn.sweep(
+    ...     problem, lambda step: {"rpgd": wn.RPGD(step, step)}, 2.0, starts, steps=[0.01, 0.1]
+    ... )
+    >>> by_step.norm.sel(step=0.01).shape
+    (1, 3, 1)
     """
     if isinstance(problem, Sequence):
+        given = type(problem).__name__
+        raise TypeError(f"problem must be one problem, got {given}; sweep each by itself")
+    sizes = None if steps is None else _validate.number_or_vector("steps", steps)
+    tables = _methods_by_step(methods, sizes)
+    flat = {
+        name if sizes is None else f"{name}, step {sizes[i]:g}": method
+        for i, table in enumerate(tables)
+        for name, method in table.items()
+    }
+    grid = compute_grid(
+        problem, flat, scales, directions, tolerance, max_steps, coordinates, threads, progress
+    )
+    names, num_starts = list(tables[0]), grid.arrays["status"].shape[1]
+    axes = [Axis("algorithm", names), Axis("start", range(num_starts)), Axis("scale", grid.scales)]
+    if sizes is not None:
+        axes.insert(0, Axis("step", sizes))
+    shape, dims = tuple(len(axis.labels) for axis in axes), tuple(axis.name for axis in axes)
+    attributes = {
+        "tolerance": float(tolerance),
+        "max_steps": int(max_steps),
+        "summary": describe_statuses(count_statuses(grid.arrays["status"])),
+        "recipe": RECIPE,
+        "versions": json.dumps(versions(), sort_keys=True),
+    }
+    return label_grid(
+        {name: grid.arrays[name].reshape(shape) for name in (*problem.variables, *COUNTS)},
+        problem.variables,
+        axes,
+        method_coordinates([list(table.values()) for table in tables], dims[:-2])
+        | {name: (("start",)[: np.ndim(v)], v) for name, v in grid.starts.items()},
+        attributes,
+    )
+
+
+def _methods_by_step(methods: Any, steps: Vector | None) -> list[Mapping[str, Method]]:
+    """The methods of each step, all with the same names; one table where there are no steps."""
+    if steps is None:
+        if callable(methods) and not isinstance(methods, Mapping):
+            raise TypeError("methods is a callable, so steps are needed: give steps=[…], or a dict")
+        return [methods] if isinstance(methods, Mapping) and methods else [require_table(methods)]
+    if not callable(methods):
         raise TypeError(
-            f"problem must be one problem, got {type(problem).__name__}; sweep each by itself"
+            'with steps=… methods must be a callable, such as lambda step: {"rpgd": '
+            f"wn.RPGD(step, step)}}, got {type(methods).__name__}"
         )
-    out, g = compute_grid(
-        problem, methods, scales, directions, tolerance, max_steps, coordinates, threads, progress
-    )
-    return _dataset(out, problem.variables, list(methods), g, tolerance, max_steps)
-
-
-@quietly
-def compute_grid(
-    problem: Problem | Sequence[Problem],
-    methods: Mapping[str, Method],
-    scales: Any,
-    directions: Any,
-    tolerance: float,
-    max_steps: int,
-    coordinates: str = "reduced",
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[dict[str, NDArray[Any]], Vector]:
-    """The arrays (method, start, scale) of a sweep, and the scales, for those who label them
-    themselves.
-
-    With several least-squares problems of one dimension each start is on its own: runs of different
-    problems then advance together.
-    """
-    problems = list(problem) if isinstance(problem, Sequence) else [problem]
-    _check_methods(methods, problems)
-    g = _validate.number_or_vector("scales", scales)
-    units = {
-        c: problems[0].unit_directions(directions, c)
-        for c in sorted({columns(method) for method in methods.values()})
-    }
-    tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
-    reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
-    workers = (
-        available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
-    )
-    lanes = [
-        _Lane.of(method, problems, units[columns(method)], g, reduced)
-        for method in methods.values()
-    ]
-    num_starts = len(next(iter(units.values())))
-    out = empty_grid(problems[0].variables, (len(lanes), num_starts, len(g)))
-    cancel = threading.Event()
-    total = out["status"].size
-    done = total - sum(lane.places.size for lane in lanes) * num_starts
-
-    @quietly
-    def work(piece: _Piece) -> int:
-        batch = piece.start(lanes, g, tolerance, reduced, workers)
-
-        def cancelled() -> bool:
-            if piece.alone and (ended := int((~batch.alive).sum())):
-                _tell(progress, done + ended, total)
-            return cancel.is_set()
-
-        policy = Policy(
-            tolerance, max_steps, judge_for(lanes[piece.runs[0, 0]].method), cancelled=cancelled
-        )
-        _write(out, piece.where, batch, loop(batch, policy))
-        return int(piece.runs.shape[1])
-
-    def finished(sizes: list[int]) -> None:
-        nonlocal done
-        done += sum(sizes)
-        _tell(progress, done, total)
-
-    pieces = _pieces(lanes, num_starts, workers)
-    for piece in (piece for piece in pieces if piece.alone):
-        finished([work(piece)])
-    if together := [piece for piece in pieces if not piece.alone]:
-        run_all(work, together, workers, cancel, finished)
-    return out, g
-
-
-@dataclass(frozen=True, eq=False)
-class _Lane:
-    """One method of a sweep: the coordinates it runs in, its starts there, and the scales it can
-    start from.
-    """
-
-    method: Method
-    problem: Any
-    units: Array
-    perp_units: Array | None
-    places: Indices
-    backend: Any
-
-    @classmethod
-    def of(
-        cls, method: Method, problems: list[Problem], units: Array, g: Vector, reduced: bool
-    ) -> _Lane:
-        spaces = [coordinates_of(method, problem, reduced) for problem in problems]
-        small = spaces[0].problem
-        if len(problems) == 1:
-            entered, perp_units = spaces[0].enter(units), spaces[0].perp_units(units, True)
-        else:
-            small, parts = (
-                small.stack([space.problem for space in spaces]),
-                zip(spaces, units, strict=True),
-            )
-            entered = _in_one(
-                small.dimension, [space.enter(unit[None])[0] for space, unit in parts]
-            )
-            perp_units = np.eye(
-                1, small.dimension, small.dimension - 1
-            )  # the last coordinate of each
-        require_isometry(spaces[0], units, entered)
-        places = np.flatnonzero(~undefined(method, small, g))
-        return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))
-
-    def starts(self, starts: Indices, scale: Array) -> Start:
-        """The starts of several runs."""
-        unit = self.units[starts]
-        if columns(self.method):
-            scale = np.repeat(scale[:, None], unit.shape[2], axis=1)
-        perp_units = (
-            self.perp_units
-            if self.perp_units is None or len(self.perp_units) == 1
-            else self.perp_units[starts]
-        )
-        return Start(descent_scale(self.method, self.problem, scale), unit, perp_units=perp_units)
-
-
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """Runs that advance together: for each its method, start and scale. A piece `alone` uses all
-    threads itself.
-    """
-
-    runs: Indices
-    alone: bool
-
-    @property
-    def where(self) -> tuple[Indices, Indices, Indices]:
-        """The methods, starts and places of the runs."""
-        return self.runs[0], self.runs[1], self.runs[2]
-
-    def start(
-        self, lanes: list[_Lane], g: Vector, tolerance: float, reduced: bool, workers: int
-    ) -> Batch:
-        """The batch of these runs."""
-        which, starts, places = self.where
-        first = lanes[which[0]]
-        if first.backend.shares_methods:
-            chosen = [lanes[i] for i in which]
-            several = [
-                lane.starts(starts[i : i + 1], g[places[i : i + 1]])
-                for i, lane in enumerate(chosen)
-            ]
-            return start(
-                [lane.method for lane in chosen], first.problem, several, tolerance, threads=workers
-            )
-        begun, problem = first.starts(starts, g[places]), first.problem.of_runs(starts)
-        threads = workers if self.alone else 1
-        return start(
-            private_copy(first.method), problem, begun, tolerance, compiled=reduced, threads=threads
-        )
-
-
-def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
-    """The grid cut into pieces of work, none too large for memory or to report progress.
-
-    Methods share a piece where their backend can. Runs of one scale, which take about as many
-    steps, are neighbours, so that they share the lanes of a block; a piece has every k-th block, so
-    that the pieces take about as long. A backend with threads of its own gets one piece and all of
-    them, unless there are so many runs that it pays to have several pieces at once. Without them
-    the number of pieces is fixed: a product rounds its rows by how many there are.
-    """
-    groups: dict[Any, list[Indices]] = {}
-    for index, lane in enumerate(lanes):
-        runs = np.full((3, lane.places.size * num_starts), index)
-        runs[1], runs[2] = (
-            np.tile(np.arange(num_starts), lane.places.size),
-            np.repeat(lane.places, num_starts),
-        )
-        groups.setdefault(lane.backend if lane.backend.shares_methods else index, []).append(runs)
-    many = sum(runs.shape[1] for group in groups.values() for runs in group) >= _MANY
-    pieces = []
-    for group in groups.values():
-        runs, lane = (
-            np.concatenate(group, axis=1),
-            lanes[group[0][0, 0]] if group[0].size else lanes[0],
-        )
-        threaded, shared = lane.backend.uses_threads, lane.backend.shares_methods
-        size = _BLOCK if threaded else 8
-        block, num_blocks = np.arange(runs.shape[1]) // size, -(-runs.shape[1] // size)
-        fitting = max(1, _PIECE // (size * int(np.prod(lane.units.shape[1:]))))
-        alone = workers == 1 or shared or (threaded and not many)
-        wanted = _PIECES if not threaded else 1 if alone else 2 * workers
-        count = max(min(wanted, num_blocks), -(-num_blocks // min(fitting, _PROGRESS)))
-        pieces += [_Piece(runs[:, block % count == piece], alone) for piece in range(count)]
-    return [piece for piece in pieces if piece.runs.size]
-
-
-def _in_one(dimension: int, rows: list[Array]) -> Array:
-    """Coordinates of different lengths as rows of one array: zeros go before the last, which is
-    off the row space.
-    """
-    units = np.zeros((len(rows), dimension))
-    for unit, row in zip(units, rows, strict=True):
-        unit[: row.size - 1], unit[-1] = row[:-1], row[-1]
-    return units
-
-
-def _check_methods(methods: Any, problems: list[Problem]) -> None:
-    """Refuse what is no mapping of names, which label an axis, to methods for these problems."""
-    if not isinstance(methods, Mapping) or not methods:
-        raise TypeError(
-            f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}'
-        )
-    for name in methods:
-        if not isinstance(name, str):
-            given = f"{type(name).__name__}: {name!r}"
-            raise TypeError(f"methods must have names (str) as keys, got {given}")
-    for name, method in methods.items():
-        try:
-            for problem in problems:
-                check_method(method, problem)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"methods[{name!r}]: {error}") from None
-
-
-def _tell(progress: Progress | None, done: int, total: int) -> None:
-    """Report progress to whoever asked for it."""
-    if progress is not None:
-        _validate.answer(f"progress({done}, {total})", progress, done, total)
-
-
-def _write(
-    out: dict[str, NDArray[Any]], where: tuple[Indices, ...], batch: Batch, status: NDArray[np.int8]
-) -> None:
-    place = np.ravel_multi_index(where, out["status"].shape)
-    position = batch.position()
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = batch.problem.summary(position.unit, position.scale, position.perp)
-    found |= {"loss": batch.loss, "num_steps": batch.ended_at, "status": status}
-    for name, values in found.items():
-        out[name].reshape(-1)[place] = values
-
-
-def _dataset(
-    out: dict[str, NDArray[Any]],
-    floats: Mapping[str, str],
-    names: list[str],
-    scales: Vector,
-    tolerance: float,
-    max_steps: int,
-) -> xarray.Dataset:
-    import xarray
-
-    dims = ("method", "start", "scale")
-    about = dict(floats) | {"num_steps": "updates made", "status": "why the run stopped"}
-    variables = {
-        name: xarray.Variable(dims, out[name], {"long_name": text}, fastpath=True)
-        for name, text in about.items()
-    }
-    variables["status"].attrs |= {"flag_values": _FLAGS.copy(), "flag_meanings": _MEANINGS}
-    coordinates = _coordinates(dims, names, out["status"].shape[1], scales)
-    return xarray.Dataset(variables, coordinates, {"tolerance": tolerance, "max_steps": max_steps})
-
-
-def _coordinates(dims: tuple[str, ...], names: list[str], num_starts: int, scales: Vector) -> Any:
-    """The labels of the axes, with their indexes: left to itself xarray takes as long for these
-    as for all the rest.
-    """
-    import pandas
-    import xarray
-    from xarray.indexes import PandasIndex
-
-    labels = (
-        pandas.Index(names, dtype=object),
-        pandas.RangeIndex(num_starts),
-        pandas.Index(scales),
-    )
-    text = np.asarray(names).dtype
-    kinds = (text, np.dtype(np.int64), scales.dtype)
-    indexes = {
-        dim: PandasIndex(label, dim, kind)
-        for dim, label, kind in zip(dims, labels, kinds, strict=True)
-    }
-    variables = {dim: index.create_variables()[dim] for dim, index in indexes.items()}
-    return xarray.Coordinates(variables, indexes)
+    tables = []
+    for step in steps:
+        table = _validate.answer(f"methods({step:g})", methods, float(step))
+        tables.append(require_table(table))
+    if any(list(table) != list(tables[0]) for table in tables):
+        raise ValueError("methods(step) must give the same names for every step")
+    return tables

@@ -172,7 +172,7 @@ def end_norms() -> tuple[list[float], dict[str, list[float]]]:
     starts = [wn.datasets.random_direction(50, seed) for seed in range(20)]
     mean = wn.sweep(problem, methods(), scales, starts, tolerance=TOLERANCE).norm.mean("start")
     return scales, {
-        str(name): mean.sel({"method": name}).values.tolist() for name in mean.method.values
+        str(name): mean.sel({"algorithm": name}).values.tolist() for name in mean.algorithm.values
     }
 
 
@@ -197,9 +197,8 @@ def time_against_size(log: Log, *, quick: bool = False) -> Table:
             contest[f"{name} x{part}"] = partial(
                 wn.run, wn.RPGD(1e-3, 1e-3), problem, 1.0, w0, tolerance=0, max_steps=steps * part
             )
-    times = interleaved(
-        contest, 2 if quick else 7, min
-    )  # least, not median: differences magnify noise
+    # least, not median: differences magnify noise
+    times = interleaved(contest, 2 if quick else 7, min)
     for name, (steps, m) in lengths.items():
         each = (times[f"{name} x2"] - times[f"{name} x1"]) / steps
         table.rows.append(Row(name, {"ns": each, "ns per coordinate": each / m}, peer=False))

@@ -57,9 +57,8 @@ def show_norms(console: Console, scales: list[float], norms: dict[str, list[floa
     for scale in scales:
         grid.add_column(f"{scale:g}", justify="right")
     labels = {row.name: row.label for row in REGISTRY}
-    names = {"gd": labels["gradient_descent"], "wn": labels["weight_norm"], "rpgd": labels["rpgd"]}
     for name, row in norms.items():
-        grid.add_row(names[name], *(f"{norm:.3f}" for norm in row))
+        grid.add_row(labels[name], *(f"{norm:.3f}" for norm in row))
     console.print(grid)
 
 

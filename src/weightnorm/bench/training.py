@@ -12,7 +12,7 @@ import numpy as np
 
 import weightnorm as wn
 
-from ..sweep import compute_grid
+from ..engine.grid import compute_grid
 from .timing import interleaved
 
 STEP, BETA = 1e-3, 0.9

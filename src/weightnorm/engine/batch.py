@@ -74,6 +74,7 @@ class Records:
     perp_norm: Array
     weights_norm: Array
     direction_perp_norm: Array
+    unit: Array | None = None  # the unit directions themselves, where they are wanted
 
 
 class Batch(ABC):
@@ -92,6 +93,8 @@ class Batch(ABC):
         which a run has diverged.
     ended_at : (n,) int array
         The step number each run is at, or ended at.
+    keeps_units : bool
+        Whether records hold the unit directions as well.
     """
 
     method: Any
@@ -103,6 +106,7 @@ class Batch(ABC):
     ended_at: Any
     shares_methods: ClassVar[bool] = False  # whether runs of different methods may be in a batch
     uses_threads: ClassVar[bool] = False
+    keeps_units: bool = False
 
     @property
     @abstractmethod
@@ -174,44 +178,37 @@ def multiples(every: int, first: int, last: int) -> NDArray[np.int64]:
     return np.arange(-(-first // every) * every, last + 1, every, dtype=np.int64)
 
 
-def records(
-    problem: Any,
-    step: NDArray[np.int64],
-    loss: Array,
-    scale: Array,
-    norm: Array,
-    unit: Array,
-    perp: Array,
-) -> Records:
-    """Records of iterates at these scales and unit directions; `perp` as in Position."""
-    return Records(step, loss, scale, norm, *problem.norms(unit, scale, perp))
-
-
-def gather(problem: Any, step: NDArray[np.int64], rows: list[tuple[Array, Position]]) -> Records:
+def gather(batch: Batch, step: NDArray[np.int64], rows: list[tuple[Array, Position]]) -> Records:
     """The records of the first run from its losses and positions."""
-    positions = [position for _, position in rows]
-    columns = [
-        np.array([getattr(p, name)[0] for p in positions])
-        for name in ("scale", "direction_norm", "unit", "perp")
-    ]
-    return records(problem, step, np.concatenate([loss for loss, _ in rows]), *columns)
+    names = ("scale", "direction_norm", "unit", "perp")
+    found = {n: np.array([getattr(position, n)[0] for _, position in rows]) for n in names}
+    loss = np.array([loss[0] for loss, _ in rows])
+    perp, norm, share = batch.problem.norms(found["unit"], found["scale"], found["perp"])
+    kept = found["unit"] if batch.keeps_units else None
+    sizes = found["direction_norm"], perp, norm, share
+    return Records(step, loss, found["scale"], *sizes, unit=kept)
 
 
 def join(pieces: Sequence[Records]) -> Records | None:
     """Records one after the other; None if there are none."""
     if not pieces:
         return None
-    return Records(
-        *(
-            np.concatenate([getattr(piece, field.name) for piece in pieces])
-            for field in fields(Records)
-        )
-    )
+
+    def column(name: str) -> Any:
+        parts = [getattr(piece, name) for piece in pieces]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return Records(*(column(field.name) for field in fields(Records)))
 
 
 def take(records: Records, which: slice | NDArray[np.bool_]) -> Records:
     """Some of the records."""
-    return Records(*(getattr(records, field.name)[which] for field in fields(Records)))
+
+    def column(name: str) -> Any:
+        values = getattr(records, name)
+        return None if values is None else values[which]
+
+    return Records(*(column(field.name) for field in fields(Records)))
 
 
 def position_of(state: State, has_scale: bool, problem: Any, perp_units: Array | None) -> Position:
@@ -247,7 +244,7 @@ def record_by_pieces(
             rows.append((batch.loss[:1].copy(), batch.position(first_only=True)))
         last = batch.clock >= end or not batch.alive[0]
         if rows and (last or len(rows) == RECORDS_AT_ONCE):
-            pieces.append(gather(batch.problem, np.array(steps, dtype=np.int64), rows))
+            pieces.append(gather(batch, np.array(steps, dtype=np.int64), rows))
             rows, steps = [], []
         if last:
             return join(pieces)

@@ -16,24 +16,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
+from ..problems.contract import FLAT
 from ..result import Status
-from .batch import Array, Batch, Position, Records, records
+from .batch import Array, Batch, Position, Records, gather
 from .recording import Recorder
 
 SLICE = 2**15  # steps of one call, at most …
-WORK = (
-    2**28
-)  # … and numbers it may update: a fraction of a second, so that an interruption is heard
+# … and numbers it may update: a fraction of a second, so that an interruption is heard
+WORK = 2**28
 # steps for which a callable schedule is evaluated ahead, because it may fail beyond the last step
 ASKED = 64
 EPS = float(np.finfo(np.float64).eps)
 STILL = 8 * EPS  # a step that moves a run less than this, relatively, is rounding
 FIRST_LOOK = 4096
+GRADIENT_LOOK = 16  # steps between looks at the gradient, at first
+KEPT_AT_ONCE = 1024  # steps of one call that keeps whole directions
 WINDOW = 32  # steps before a look that are followed one by one …
 LONGEST_PERIOD = WINDOW // 2  # … so that a cycle of this period passes twice
-RECURS = (
-    1e-3  # coming back to within this share of the motion is a cycle, whatever rounding does to it
-)
+# coming back to within this share of the motion is a cycle, whatever rounding does to it
+RECURS = 1e-3
 # going round in less than this, relatively, is rounding too, where the loss gains nothing
 SHALLOW = 1e-10
 NUM_MIXED = 3  # combinations of a direction that stand for it
@@ -41,18 +43,19 @@ GAIN = 64 * EPS  # a loss that fell by less than this share of itself has not im
 SMALL_GAIN = 0.5  # … and by less than this while the steps doubled, not to speak of
 RISE = 0.01  # a step that takes the loss up by this share of it is no rounding
 CODES = {status: status.code for status in Status}
-quietly = np.errstate(
-    over="ignore", invalid="ignore", divide="ignore", under="ignore"
-)  # a diverging run may overflow
+# a diverging run may overflow
+quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
 
 
 class Judge:
     """Looks at the runs between slices and says which stand still. This one never does.
 
-    `active` is False for a judge that need not be asked at all.
+    `active` is False for a judge that need not be asked at all, `always` is True for one that is
+    asked even where the tolerance is zero.
     """
 
     active = False
+    always = False
 
     def copy(self) -> Judge:
         """A judge of its own for a run that goes on."""
@@ -70,6 +73,12 @@ class Judge:
 
     def at_end(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Which of the runs that used up their steps stand still."""
+
+    def optimal(self, batch: Batch) -> NDArray[np.bool_]:
+        """Which runs are at the optimum, so that they have converged if they end now."""
+        if not batch.problem.converges_at_optimum:
+            return np.zeros(batch.alive.shape, dtype=bool)
+        return relative_gradient(batch) <= FLAT
 
 
 @dataclass
@@ -110,12 +119,15 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
     """
     judge, recorder, end = policy.judge, policy.recorder, batch.clock + policy.max_steps
     status = np.full(batch.alive.size, CODES[Status.MAX_STEPS], dtype=np.int8)
-    judging = policy.tolerance > 0 and judge.active
+    judging = judge.active and (policy.tolerance > 0 or judge.always)
+    retired = np.zeros(batch.alive.size, dtype=bool)
     longest = max(1, min(SLICE, WORK // batch.size))
+    if batch.keeps_units:
+        longest = min(longest, KEPT_AT_ONCE)
     if any(schedule.function is not None for schedule in batch.schedules):
         longest = min(longest, ASKED)
     if judging:
-        _retire(batch, judge.at_start(batch), status)
+        _retire(batch, judge, judge.at_start(batch), status, retired)
     if (
         recorder is not None
         and (policy.max_steps == 0 or not batch.alive[0])
@@ -128,10 +140,10 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
         if recorder is not None:
             recorder.add(passed)
         if judging:
-            _retire(batch, judge.after(batch), status)
+            _retire(batch, judge, judge.after(batch), status, retired)
     if judging and policy.max_steps and batch.alive.any():
-        _retire(batch, judge.at_end(batch), status)
-    ended = ~batch.alive & (status != CODES[Status.STATIONARY])
+        _retire(batch, judge, judge.at_end(batch), status, retired)
+    ended = ~batch.alive & ~retired
     status[ended] = np.where(
         batch.loss[ended] <= policy.tolerance, CODES[Status.CONVERGED], CODES[Status.DIVERGED]
     )
@@ -140,15 +152,23 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
 
 def _here(batch: Batch) -> Records:
     """The record of a run that ended where it began."""
-    position = batch.position()
-    columns = (batch.loss, position.scale, position.direction_norm, position.unit, position.perp)
-    return records(batch.problem, np.array([batch.clock]), *(column[:1] for column in columns))
+    return gather(batch, np.array([batch.clock]), [(batch.loss[:1], batch.position())])
 
 
-def _retire(batch: Batch, which: NDArray[np.bool_] | None, status: NDArray[np.int8]) -> None:
-    if which is not None and (which := which & batch.alive).any():
-        status[which] = CODES[Status.STATIONARY]
-        batch.retire(which)
+def _retire(
+    batch: Batch,
+    judge: Judge,
+    which: NDArray[np.bool_] | None,
+    status: NDArray[np.int8],
+    retired: NDArray[np.bool_],
+) -> None:
+    """End these runs: those at their optimum have converged, the others are stationary."""
+    if which is None or not (which := which & batch.alive).any():
+        return
+    codes = np.where(judge.optimal(batch), CODES[Status.CONVERGED], CODES[Status.STATIONARY])
+    status[which] = codes[which]
+    retired |= which
+    batch.retire(which)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,10 +311,11 @@ class Standstill(Judge):
                 rises = (np.diff(losses, axis=0) > RISE * losses[1:]).any(axis=0)
                 self.rough = fruitless & rises & ~self.cycling & ~still & self.watched
                 lowest = np.where(self.watched, np.fmin(lowest, self.best), self.best)
+        # as for runs that were not followed
         self.best, self.last_clock = (
             lowest,
             batch.clock - WINDOW,
-        )  # as for runs that were not followed
+        )
         self.before, self.growing, self.window = None, None, []
         return np.asarray(still)
 
@@ -315,6 +336,72 @@ class Standstill(Judge):
             depth[new] = motion[new]
             found |= new
         return found, depth
+
+
+@dataclass
+class Optimum(Judge):
+    """Looks whether the gradient is small, beside another judge.
+
+    Attributes
+    ----------
+    inner : Judge
+        The other one.
+    tolerance : float
+        How small: ‖∇f(x)‖ over the terms it is the sum of.
+    """
+
+    inner: Judge
+    tolerance: float
+
+    active = True
+    always = True
+
+    @staticmethod
+    def beside(inner: Judge, problem: Any, tolerance: Any) -> Optimum:
+        """Such a judge, for a problem that has a gradient in its weights."""
+        size = _validate.real("gradient_tolerance", tolerance, minimum=0.0)
+        if problem.has_columns:
+            raise ValueError(
+                f"gradient_tolerance is for problems with a vector of weights, and "
+                f"{type(problem).__name__} has a matrix; use tolerance"
+            )
+        return Optimum(inner, size)
+
+    def copy(self) -> Optimum:
+        """A judge of its own for a run that goes on."""
+        return replace(self, inner=self.inner.copy())
+
+    def at_start(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Those at their optimum, or stuck."""
+        return self._either(batch, self.inner.at_start(batch) if self.inner.active else None)
+
+    def until(self, batch: Batch) -> int:
+        """The next look at the gradient, or what the other judge wants."""
+        inner = self.inner.until(batch) if self.inner.active else batch.clock + SLICE
+        return min(inner, batch.clock + max(GRADIENT_LOOK, batch.clock // 32))
+
+    def after(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Those at their optimum, or found by the other judge."""
+        return self._either(batch, self.inner.after(batch) if self.inner.active else None)
+
+    def at_end(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Those at their optimum, or found by the other judge."""
+        return self._either(batch, self.inner.at_end(batch) if self.inner.active else None)
+
+    def optimal(self, batch: Batch) -> NDArray[np.bool_]:
+        """Those whose gradient is small enough."""
+        return relative_gradient(batch) <= self.tolerance
+
+    def _either(self, batch: Batch, found: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        small = self.optimal(batch)
+        return small if found is None else small | found
+
+
+def relative_gradient(batch: Batch) -> Array:
+    """‖∇f(x)‖ of each run over the terms it is the sum of."""
+    position = batch.position()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(batch.problem.relative_gradient(position.unit, position.scale))
 
 
 def gradient_vanishes(batch: Batch) -> NDArray[np.bool_]:

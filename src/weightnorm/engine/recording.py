@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from ..result import History
+from ..history import History, invariant
+from ..schedules import StepSize, bind_steps
 from .batch import Records, join, take
 
 MAX_RECORDS = 2**21
+MAX_NUMBERS = 2**26  # of directions or weights that are kept: half a gigabyte each
+
+
+def record_limit(numbers: int) -> int:
+    """How many records may be kept, each with so many numbers besides the usual few."""
+    return max(2, min(MAX_RECORDS, MAX_NUMBERS // numbers)) if numbers else MAX_RECORDS
 
 
 class Recorder:
@@ -33,23 +43,72 @@ class Recorder:
         self._size += records.step.size
         while self._size > self._limit:
             self.every *= 2
-            whole = self._joined()
+            whole = self.records
             self._pieces = [take(whole, whole.step % self.every == 0)]
             self._size = self._pieces[0].step.size
 
-    def history(self) -> History:
+    @property
+    def records(self) -> Records:
         """What was recorded."""
-        records = self._joined()
-        return History(
-            step=records.step,
-            loss=records.loss,
-            scale=records.scale,
-            direction_norm=records.direction_norm,
-            perp_norm=records.perp_norm,
-            weights_norm=records.weights_norm,
-            direction_perp_norm=records.direction_perp_norm,
-            every=self.every,
-        )
-
-    def _joined(self) -> Records:
         return join(self._pieces) or Records(np.empty(0, np.int64), *np.empty((6, 0)))
+
+
+def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
+    """What was recorded of a run, in the problem's own coordinates.
+
+    Parameters
+    ----------
+    run : object
+        With method, problem, batch, frame, clock and start_norm, as `run.py` has it.
+    recorder : Recorder
+    keep : sequence of str
+        What the history holds besides its few numbers.
+
+    Returns
+    -------
+    History
+    """
+    records, kept = recorder.records, {}
+    ratio = _ratios(run, records, "invariant" in keep)
+    if records.unit is not None:
+        units = np.array([run.frame.lift(unit) for unit in records.unit])
+        if "direction" in keep:
+            kept["direction"] = units
+        if "weights" in keep:
+            kept["weights"] = run.problem.weights(units, records.scale)
+    if "invariant" in keep:
+        kept["invariant"] = invariant(records.direction_perp_norm, records.scale, ratio)
+    return History(
+        step=records.step,
+        loss=records.loss,
+        scale=records.scale,
+        direction_norm=records.direction_norm,
+        perp_norm=records.perp_norm,
+        weights_norm=records.weights_norm,
+        direction_perp_norm=records.direction_perp_norm,
+        every=recorder.every,
+        ratio=ratio,
+        **kept,
+    )
+
+
+def _ratios(run: Any, records: Records, wanted: bool) -> Any:
+    """c = γ/η of the step that led to each record, times ‖w0‖² where ‖w‖ is free.
+
+    A callable is asked once more only where the ratio is wanted, and never beyond the last step.
+    """
+    method, nothing = run.batch.method, np.full(records.step.size, np.nan)
+    callables = any(schedule.function is not None for schedule in method.schedules)
+    if not method.has_scale or records.scale.ndim != 1 or (callables and not wanted):
+        return nothing
+    if run.problem.has_columns or not records.step.size:
+        return nothing
+    before = np.maximum(records.step - 1, 0)
+    g, norm = np.abs(records.scale), records.direction_norm
+
+    def size(step: StepSize) -> Any:
+        return step.schedule(before) * step.factor * g**step.scale_power * norm**step.norm_power
+
+    with np.errstate(all="ignore"):
+        eta, gamma = (size(step) for step in bind_steps(method, run.batch.problem))
+        return gamma / eta * (run.start_norm**2 if getattr(method, "free_norm", False) else 1.0)

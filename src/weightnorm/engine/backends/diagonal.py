@@ -14,13 +14,14 @@ from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
 from ...problems.reduction import Diagonal
 from ...schedules import bind_steps
-from ..batch import Batch, Position, Records, Start, multiples, records, safe_norm
+from ..batch import Batch, Position, Records, Start, multiples, record_by_pieces, safe_norm
 from ..kernels import diagonal_kernel
 
+# runs from which, and coordinates up to which, wide lanes pay: then all is in cache
 WIDE_FROM, WIDE_UP_TO = (
     12,
     64,
-)  # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
+)
 PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
 WORTH_A_THREAD = 2**19  # coordinates updated in all lanes of a block: some milliseconds
 
@@ -78,9 +79,8 @@ class DiagonalBatch(Batch):
             threads,
             1 if threads == 1 else min(threads * PARTS_PER_THREAD, self._blocks),
         )
-        self._clocks = np.full(
-            most, start.clock, dtype=np.int64
-        )  # one per part of a call, kept by the kernel: all the same
+        # one per part of a call, kept by the kernel: all the same
+        self._clocks = np.full(most, start.clock, dtype=np.int64)
         self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
         self._spare = [np.empty_like(a) for a in self._now[:2]]
         self._final = [a.copy() for a in self._now]
@@ -107,9 +107,8 @@ class DiagonalBatch(Batch):
         )
         fields[:, kernels.PERP] = perp
         fields[:, kernels.PERP_WEIGHT] = 1.0
-        apart = (
-            self._momentum and self._code == kernels.WEIGHT_NORM
-        )  # then p has a buffer, and both stay as they are
+        # then p has a buffer, and both stay as they are
+        apart = self._momentum and self._code == kernels.WEIGHT_NORM
         fields[:, kernels.PERP_LOW] = (
             -np.inf if apart else np.where(perp > 0, 2.0**-kernels.PERP_BITS, -np.inf)
         )
@@ -171,6 +170,8 @@ class DiagonalBatch(Batch):
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
+        if every and self.keeps_units:  # the kernel records a few numbers only
+            return record_by_pieces(self, self.advance, count, every)
         first = self.clock
         rows = multiples(every, first, first + count) if every else np.empty(0, dtype=np.int64)
         record = np.empty((rows.size, self._kernels.NUM_RECORDED, self._width))
@@ -235,8 +236,8 @@ class DiagonalBatch(Batch):
         raw = self.raw()
         return RawState(raw.vectors[:1], raw.buffers[:1], raw.fields[:1])
 
-    def position(self) -> Position:
-        """Where each run stands, or ended."""
+    def position(self, first_only: bool = False) -> Position:
+        """Where each run stands, or ended; all at once is cheap."""
         raw, kernels = self.raw(), self._kernels
         with np.errstate(over="ignore", invalid="ignore"):
             inverse = raw.fields[:, kernels.INVERSE_NORM]
@@ -271,7 +272,8 @@ class DiagonalBatch(Batch):
                 1.0 / inverse if self._code == self._kernels.WEIGHT_NORM else np.ones_like(inverse)
             )
             perp = perp * inverse
-        return records(self.problem, step, floor + 0.5 * loss, scale, length, np.empty(0), perp)
+        norms = self.problem.norms(np.empty(0), scale, perp)
+        return Records(step, floor + 0.5 * loss, scale, length, *norms)
 
     def _perp(self, mantissa: Array, exponent: Array) -> Array:
         return np.asarray(np.ldexp(mantissa, (self._kernels.PERP_BITS * exponent).astype(np.int64)))

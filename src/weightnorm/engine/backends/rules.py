@@ -39,10 +39,11 @@ class RulesBatch(Batch):
         count = len(state.scale)
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
+        # replaced as one, so an interruption finds them consistent
         self._moment: tuple[State, int] = (
             state,
             start.clock,
-        )  # replaced as one, so an interruption finds them consistent
+        )
         self.loss = np.full(count, np.nan)
         self.limit = np.full(count, np.inf) if start.limit is None else start.limit
         self.advance(0)
@@ -99,7 +100,7 @@ class RulesBatch(Batch):
         if not every:
             return None
         return (
-            gather(self.problem, multiples(every, first, first + count)[: len(rows)], rows)
+            gather(self, multiples(every, first, first + count)[: len(rows)], rows)
             if rows
             else None
         )
@@ -137,9 +138,8 @@ class RulesBatch(Batch):
             step_at(self._steps[1], scale_value, state),
         )
         for array in (state.vector, state.scale, *state.arrays.values()):
-            array.flags.writeable = (
-                False  # a rule that changed it would move runs that have ended, and results
-            )
+            # a rule that changed it would move runs that have ended, and results
+            array.flags.writeable = False
         try:
             new = self.method.update(state, evaluation, *steps)
         except ValueError as error:

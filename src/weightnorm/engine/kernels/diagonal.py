@@ -36,9 +36,8 @@ import numpy as np
 from .compiling import compiled, enabled
 from .lanes import NARROW, WIDE
 
-_LANES = (
-    WIDE if __name__.endswith("wide") else NARROW
-)  # `kernels/__init__.py` loads this file twice
+# `kernels/__init__.py` loads this file twice
+_LANES = WIDE if __name__.endswith("wide") else NARROW
 WIDTH, load, store, spread, pick = (
     _LANES.width,
     _LANES.load,
@@ -334,9 +333,8 @@ def _evaluate_gd_momentum(
     """2·loss of x; writes x' to `there` and the buffer to `new`."""
     loss = spread(0.0)
     back = spread(0.0) - eta
-    ahead = (
-        back * beta if nesterov else back
-    )  # x − η(∇ + βb) = x − η∇ − ηβ b: as short a chain as without Nesterov
+    # x − η(∇ + βb) = x − η∇ − ηβ b: as short a chain as without Nesterov
+    ahead = back * beta if nesterov else back
     straight = back if nesterov else spread(0.0)
     for k in range(size):
         x = load(here, offset + k * WIDTH)

@@ -1,0 +1,86 @@
+"""Why a run ended, in a sentence: what happened, the number, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .engine.loop import Policy, gradient_vanishes, relative_gradient
+from .result import Status
+
+TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
+
+
+def explain(run: Any, status: Status, policy: Policy) -> str:
+    """The status in a sentence: what happened, why, and what to do about it."""
+    batch, tolerance, loss = run.batch, policy.tolerance, float(run.batch.loss[0])
+    judge = run.judge
+    if status is Status.CONVERGED:
+        if loss <= tolerance:
+            return f"loss {loss:.6g} <= tolerance {tolerance:g}"
+        share = float(relative_gradient(batch)[0])
+        asked = getattr(policy.judge, "tolerance", None)
+        bound = "rounding" if asked is None else f"gradient_tolerance {asked:g}"
+        return (
+            f"the gradient vanishes: it is {share:.2g} of its terms, within {bound}; this is the "
+            f"optimum, at loss {loss:.6g}"
+        )
+    if status is Status.DIVERGED:
+        if batch.ended_at[0] == 0:
+            return (
+                f"the loss is {loss:.6g} at the start already: rescale the problem or start nearer"
+            )
+        return f"the loss grew to {loss:.6g}, or ‖w‖ overflowed; try smaller steps"
+    floor = batch.problem.known_floor
+    unreachable = floor is not None and floor > tolerance
+    if status is Status.STATIONARY:
+        return _standstill(run, floor if unreachable else None, floor is None, loss, tolerance)
+    text = f"made max_steps = {policy.max_steps} steps; the loss is {loss:.6g}"
+    if tolerance > 0:
+        text += f", above tolerance {tolerance:g}"
+    if tolerance > 0 and unreachable:
+        text += f"; y is partly out of reach, so the loss cannot go below {floor:.6g}"
+    for name, note in (
+        ("cycling", "it keeps coming back to the same points, a cycle"),
+        ("rough", "the loss goes up and down"),
+    ):
+        if (seen := getattr(judge, name, None)) is not None and seen[0]:
+            return f"{text}; {note}: try smaller steps"
+    return text
+
+
+def _standstill(run: Any, floor: float | None, unknown: bool, loss: float, tolerance: float) -> str:
+    batch, method = run.batch, run.method
+    position = batch.position()
+    if own := batch.problem.standstill(position.unit, position.scale):
+        return f"{own}; the loss stays {loss:.6g}"
+    if method.has_scale and not np.any(position.scale[0]):
+        return (
+            f"a point of {run.problem.rest_set}: no step leaves it, and the loss stays {loss:.6g}"
+        )
+    if floor is not None:
+        return (
+            f"the floor of an unreachable y: the loss cannot go below {floor:.6g}, above "
+            f"tolerance {tolerance:g}"
+        )
+    frozen = [
+        name
+        for name, s in zip(("direction", "scale"), method.schedules, strict=True)
+        if s.ends_frozen
+    ]
+    if len(frozen) == 2:
+        return f"every step is zero from here on; the loss stays {loss:.6g}"
+    if method.has_scale and frozen:
+        return (
+            f"the {frozen[0]} will not move any more, and the rest has settled at loss {loss:.6g}"
+        )
+    if unknown and loss > TINY * run.problem.zero_loss and bool(gradient_vanishes(batch)[0]):
+        return (
+            f"{run.problem.zero_gradient}; the gradient vanishes at loss {loss:.6g}, above "
+            f"tolerance {tolerance:g}"
+        )
+    return (
+        f"the update no longer moves the iterate, at loss {loss:.6g}: rounding allows no less; "
+        "raise the tolerance"
+    )
