@@ -45,7 +45,8 @@ def fit(
     console, notes = Console(), Console(stderr=True)
     try_path("--coefficients", coefficients, notes)
     try:
-        from ..estimators.table import fit_table, read_table, split_table
+        from ..estimators.table import fit_table
+        from ..tables import read_table, split_table
     except ImportError as error:
         say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
         raise typer.Exit(1) from None

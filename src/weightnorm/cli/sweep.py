@@ -14,15 +14,23 @@ from ._terminal import print_json, say
 
 def sweep(
     file: Annotated[
-        Path, typer.Argument(help="The sweep: a TOML file, such as examples/sweep.toml.")
-    ],
-    out: Annotated[Path, typer.Option(help="The folder of the store.")] = Path("sweeps"),
+        Path | None, typer.Argument(help="The sweep: a TOML file, such as examples/sweep.toml.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder for NAME.nc and its shards.")] = Path(
+        "sweeps"
+    ),
     threads: Annotated[
         int | None, typer.Option(min=1, help="All available cores by default.")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file made from another configuration.")
+    ] = False,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Print every key that the file may have, and exit.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
-    """Run a grid of training runs from a file, on all cores, and store it.
+    """Run a grid of training runs from a file, on all cores, and store it as netCDF.
 
     Interrupted in any way, the same command goes on where it stopped and ends with the same data.
 
@@ -33,6 +41,14 @@ def sweep(
     from ..sweeps.load import ConfigError, load_config
 
     console, notes = Console(), Console(stderr=True)
+    if keys:
+        from ..sweeps.schema import keys_page
+
+        typer.echo(keys_page())
+        return
+    if file is None:
+        say(notes, "FILE is missing: weightnorm sweep examples/sweep.toml, say", "red")
+        raise typer.Exit(2)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -50,7 +66,7 @@ def sweep(
                 rate = f"{speed:.1f} shards/s" if speed else ""
                 bar.update(task, completed=done, total=total, rate=rate)
 
-            outcome = run_sweep(config, out, threads, progress)
+            outcome = run_sweep(config, out, threads, progress, overwrite=overwrite)
     except ConfigError as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None
@@ -62,10 +78,16 @@ def sweep(
         raise typer.Exit(130) from None
     if as_json:
         print_json(
-            {"path": str(outcome.path), "computed": outcome.computed, "reused": outcome.reused}
+            {
+                "path": str(outcome.path),
+                "computed": outcome.computed,
+                "reused": outcome.reused,
+                "statuses": outcome.statuses,
+            }
         )
     else:
         say(
             console,
             f"{outcome.path}: {outcome.computed} shards computed, {outcome.reused} there already",
         )
+        say(console, outcome.summary)

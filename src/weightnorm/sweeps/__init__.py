@@ -5,5 +5,6 @@ finished is ever lost.
 from .config import SweepConfig
 from .execute import run_sweep
 from .load import load_config
+from .rerun import rerun
 
-__all__ = ["SweepConfig", "load_config", "run_sweep"]
+__all__ = ["SweepConfig", "load_config", "rerun", "run_sweep"]

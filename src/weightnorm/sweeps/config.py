@@ -1,42 +1,44 @@
-"""The TOML file of a sweep, validated: problems × seeds × methods × starts × scales."""
+"""The TOML file of a sweep, validated: problems × seeds × steps × methods × starts × scales."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence, Sized
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, Tag, TypeAdapter, model_validator
 
 from .fields import (
     LARGEST_PROBLEM,
     LARGEST_RANGE,
     LARGEST_SWEEP,
     LIST,
-    NUMBER,
+    SWEPT,
     TABLE,
-    AtLeastOne,
     AtLeastZero,
     Count,
     IsNumber,
-    Norm,
     Positive,
     Scale,
-    Seed,
+    Strict,
     one_of,
 )
-from .methods import MethodSpec, Strict
+from .methods import MethodSpec
+from .problems import Problems, Regression
+
+RENAMED = {"gradient_descent": "gd", "weight_norm": "wn"}
+NOT_STEPS = ("kind", "schedule", "blocks")  # keys of a method whose text is no step
 
 
 class Range(Strict):
     """Evenly spaced numbers: {start = 0.1, stop = 4.0, num = 40}, or with spacing = "geometric"."""
 
-    start: Scale
-    stop: Scale
-    num: Annotated[int, IsNumber, Field(ge=1, le=LARGEST_RANGE)]
-    spacing: Literal["linear", "geometric"] = "linear"
+    start: Scale = Field(description="the first")
+    stop: Scale = Field(description="the last")
+    num: Annotated[int, IsNumber, Field(ge=1, le=LARGEST_RANGE)] = Field(description="how many")
+    spacing: Literal["linear", "geometric"] = Field(
+        default="linear", description='"linear" or "geometric"'
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Range:
@@ -60,51 +62,17 @@ Scales = Annotated[
     Annotated[list[Scale], Field(min_length=1), Tag(LIST)] | Annotated[Range, Tag(TABLE)],
     one_of("a list of numbers or a range { start = …, stop = …, num = … }"),
 ]
-Seeds = Annotated[
-    Annotated[Positive, Tag(NUMBER)] | Annotated[list[Seed], Field(min_length=1), Tag(LIST)],
-    one_of("a number of seeds or a list of them"),
-]
-
-
-class Problems(BaseModel):
-    """Regression problems: every combination of these lists, each for every seed."""
-
-    model_config = Strict.model_config
-
-    num_samples: Annotated[list[Positive], Field(min_length=1)] = [20]
-    num_features: Annotated[list[Positive], Field(min_length=1)] = [50]
-    condition_number: Annotated[list[AtLeastOne], Field(min_length=1)] = [1.0]
-    solution_norm: Annotated[list[Norm], Field(min_length=1)] = [3.0]
-    seeds: Seeds = 1
-
-    @model_validator(mode="after")
-    def _check(self) -> Problems:
-        samples, features = max(self.num_samples), max(self.num_features)
-        if samples * features > LARGEST_PROBLEM:
-            raise ValueError(
-                f"num_samples × num_features must be at most {LARGEST_PROBLEM:,} (8 GB), "
-                f"got {samples:,} × {features:,}; choose smaller problems"
-            )
-        return self
-
-    def seed_list(self) -> Sequence[int]:
-        """The seeds themselves; a number n means 0 … n − 1."""
-        return range(self.seeds) if isinstance(self.seeds, int) else list(self.seeds)
-
-    def combinations(self) -> list[dict[str, Any]]:
-        """The parameters of every problem, without its seed."""
-        names = ("num_samples", "num_features", "condition_number", "solution_norm")
-        return [
-            dict(zip(names, values, strict=True))
-            for values in itertools.product(*(getattr(self, n) for n in names))
-        ]
 
 
 class Starts(Strict):
     """Where runs start: random directions per seed, and scales."""
 
-    scales: Scales
-    num_directions: Positive = 1
+    scales: Scales = Field(
+        description="list of numbers, or a range { start, stop, num }: g0, a dimension"
+    )
+    num_directions: Positive = Field(
+        default=1, description="random directions per seed; the dimension `start`"
+    )
 
     def scale_list(self) -> list[float]:
         """The scales themselves."""
@@ -129,45 +97,107 @@ MethodName = Annotated[str, AfterValidator(_method_name), Field(max_length=200)]
 class SweepConfig(Strict):
     """A whole sweep."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
-    tolerance: AtLeastZero = 1e-5
-    max_steps: Count = 1_000_000
-    problems: Problems = Problems()
-    starts: Starts
-    methods: Annotated[dict[MethodName, MethodSpec], Field(min_length=1)]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)] = Field(
+        description="the results are written to NAME.nc"
+    )
+    tolerance: AtLeastZero = Field(default=1e-5, description="runs stop at loss ≤ tolerance")
+    max_steps: Count = Field(default=1_000_000, description="updates a run may make")
+    steps: Annotated[list[AtLeastZero], Field(min_length=1)] | None = Field(
+        default=None,
+        description='step sizes, a dimension: in a method "step" stands for each of them',
+    )
+    problems: Problems = Field(default=Regression(), description="what is solved: see below")
+    starts: Starts = Field(description="where runs start: see below")
+    methods: Annotated[dict[MethodName, MethodSpec], Field(min_length=1)] = Field(
+        description="one table [methods.NAME] each; the names label the dimension `algorithm`"
+    )
+    _tables: list[dict[str, Any]] = PrivateAttr()
+    _written: Any = PrivateAttr()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _for_each_step(cls, data: Any, validate: Any) -> SweepConfig:
+        """Put each step where a method says "step"; what is wrong is said of the first."""
+        if not isinstance(data, dict) or not isinstance(data.get("methods"), dict):
+            checked: SweepConfig = validate(data)
+            object.__setattr__(checked, "_tables", [checked.methods])
+            object.__setattr__(checked, "_written", None)
+            return checked
+        methods, steps = data["methods"], data.get("steps")
+        _refuse_old_names(methods)
+        each = steps if isinstance(steps, list) else []
+        if each and not _mentions(methods):
+            raise ValueError('steps is given and no method uses it: write a step as "step"')
+        first = _with_step(methods, each[0]) if each else methods
+        config: SweepConfig = validate({**data, "methods": first})
+        kind = TypeAdapter(dict[str, MethodSpec])
+        more = [kind.validate_python(_with_step(methods, step)) for step in each[1:]]
+        tables = [config.methods, *more]
+        object.__setattr__(config, "_tables", tables)
+        object.__setattr__(config, "_written", methods)
+        return config
 
     @model_validator(mode="after")
     def _check(self) -> SweepConfig:
-        directions, features = self.starts.num_directions, max(self.problems.num_features)
-        if directions * features > LARGEST_PROBLEM:
+        combinations, directions = self.problems.combinations(), self.starts.num_directions
+        entries = max(map(self.problems.entries, combinations))
+        if directions * entries > LARGEST_PROBLEM:
             raise ValueError(
                 "starts.num_directions × problems.num_features must be at most "
-                f"{LARGEST_PROBLEM:,} "
-                f"(8 GB), got {directions:,} × {features:,}; choose fewer directions"
+                f"{LARGEST_PROBLEM:,} (8 GB), got {directions:,} × {entries:,}; choose fewer "
+                "directions"
             )
-        samples = min(self.problems.num_samples)
+        samples = min(map(self.problems.num_samples_of, combinations))
         for name, spec in self.methods.items():
             size = getattr(spec, "batch_size", None)
             if size is not None and size > samples:
                 raise ValueError(
-                    f"methods.{name}.batch_size must be at most num_samples, got {size} with "
-                    f"num_samples = {samples}"
+                    f"methods.{name}.batch_size must be at most num_samples, "
+                    f"got {size} with num_samples = {samples}"
                 )
-        lists = (self.problems.seed_list(), self.methods, *self._problem_lists())
+        lists = (combinations, self.problems.seed_list(), self.steps or [0], self.methods)
         runs = math.prod(map(len, lists)) * math.prod(self.starts.shape())
         if runs > LARGEST_SWEEP:
             raise ValueError(
-                "problems × seeds × methods × directions × scales must be at most "
-                f"{LARGEST_SWEEP:,} "
-                f"runs, got {runs:,}; split the sweep"
+                f"problems × seeds × steps × methods × directions × scales must be at most "
+                f"{LARGEST_SWEEP:,} runs, got {runs:,}; split the sweep"
             )
         return self
 
-    def _problem_lists(self) -> tuple[Sized, ...]:
-        problems = self.problems
-        return (
-            problems.num_samples,
-            problems.num_features,
-            problems.condition_number,
-            problems.solution_norm,
-        )
+    def tables(self) -> list[dict[str, Any]]:
+        """The methods by name for each step; one table where there are no steps."""
+        return self._tables
+
+    def written(self) -> dict[str, Any]:
+        """All that the file says, defaults included, as JSON can hold it."""
+        content: dict[str, Any] = self.model_dump(mode="json", exclude={"methods"})
+        methods = self._written
+        if methods is None or not self.steps:
+            methods = {name: spec.model_dump(mode="json") for name, spec in self.methods.items()}
+        return content | {"methods": methods} | {"data": self.problems.identity().get("data")}
+
+
+def _mentions(value: Any) -> bool:
+    """Whether a step is left to the sweep somewhere in a table."""
+    if isinstance(value, dict):
+        return any(_mentions(inner) for key, inner in value.items() if key not in NOT_STEPS)
+    return any(map(_mentions, value)) if isinstance(value, list) else bool(value == SWEPT)
+
+
+def _with_step(value: Any, step: Any) -> Any:
+    """The same with a step instead of the word."""
+    if isinstance(value, dict):
+        return {k: v if k in NOT_STEPS else _with_step(v, step) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_with_step(inner, step) for inner in value]
+    return step if isinstance(value, str) and value == SWEPT else value
+
+
+def _refuse_old_names(methods: dict[str, Any]) -> None:
+    for name, table in methods.items():
+        kind = table.get("kind") if isinstance(table, dict) else None
+        if isinstance(kind, str) and kind in RENAMED:
+            raise ValueError(
+                f'methods.{name}.kind: "{kind}" is called "{RENAMED[kind]}" since 0.2; write '
+                f'kind = "{RENAMED[kind]}"'
+            )

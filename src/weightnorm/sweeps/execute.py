@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import errno
-import json
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._files import reason, require_writable, require_writable_folder, write_bytes
 from .._pool import available_cores, run_all
+from ..grids import count_statuses, describe_statuses
 from ..problems.factorisation import physical_memory
 from .config import SweepConfig
+from .labels import assemble, require_same
 from .load import ConfigError
-from .plan import VARIABLES, Plan, Shard, compute_shard
-from .store import Arrays, read_shard, remove_strays, write_shard
-
-if TYPE_CHECKING:
-    import xarray
+from .plan import Plan, Shard, compute_shard, shapes_of
+from .store import read_shard, remove_strays, write_shard
 
 Progress = Callable[[int, int], None]
 BYTES_PER_RUN = 5 * 8 + 8 + 1  # five numbers, a count and a status
@@ -35,17 +31,36 @@ class StoreError(OSError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished sweep: its file, and how many shards were computed and how many were there
-    already.
+    """A finished sweep.
+
+    Attributes
+    ----------
+    path : Path
+        Its file.
+    computed, reused : int
+        How many shards were computed, and how many were there already.
+    statuses : dict
+        How many runs ended with each status.
     """
 
     path: Path
     computed: int
     reused: int
+    statuses: dict[str, int]
+
+    @property
+    def summary(self) -> str:
+        """The statuses in a sentence."""
+        return describe_statuses(self.statuses)
 
 
 def run_sweep(
-    config: SweepConfig, out: Path, threads: int | None = None, progress: Progress | None = None
+    config: SweepConfig,
+    out: Path,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Outcome:
     """Compute the shards that are missing, then write one netCDF file of all.
 
@@ -62,6 +77,8 @@ def run_sweep(
         All available cores by default.
     progress : callable, optional
         Called as progress(shards_done, shards_in_all).
+    overwrite : bool
+        Replace a finished file of this name that came from another configuration.
 
     Returns
     -------
@@ -70,7 +87,8 @@ def run_sweep(
     Raises
     ------
     UnwritableError
-        Before any work, if the store or the file cannot be written.
+        Before any work, if the store or the file cannot be written, or a finished file of another
+        configuration would be overwritten.
     StoreError
         If writing fails later, as on a full disk; finished shards are safe.
     ConfigError
@@ -79,13 +97,16 @@ def run_sweep(
     folder, path = out / f"{config.name}.shards", out / f"{config.name}.nc"
     require_writable_folder(folder)
     require_writable(path)
+    if not overwrite:
+        require_same(path, config)
     plan = Plan(config)
     _require_memory(config, plan)
     try:
         remove_strays(folder)
         computed = _compute(config, folder, plan, threads or available_cores(), progress)
         # In memory first: on a full disk HDF5 itself ends in errors that cannot be caught.
-        write_bytes(path, assemble(config, folder, plan).to_netcdf(engine="h5netcdf"))
+        data = assemble(config, folder, plan)
+        write_bytes(path, data.to_netcdf(engine="h5netcdf"))
     except MemoryError as error:
         text = "the results do not fit into memory at once, so their file cannot be written"
         raise StoreError(f"{out}: {text}; finished shards are safe in {folder}") from error
@@ -94,7 +115,7 @@ def run_sweep(
         raise StoreError(
             f"{out}: {text}; finished shards are safe, run the same command again to go on"
         ) from error
-    return Outcome(path, computed, len(plan) - computed)
+    return Outcome(path, computed, len(plan) - computed, count_statuses(data.status.values))
 
 
 def _require_memory(config: SweepConfig, plan: Plan) -> None:
@@ -118,12 +139,12 @@ def _compute(
 
     Returns how many were computed.
     """
-    shape, total, done, computed, stop = config.starts.shape(), len(plan), 0, 0, threading.Event()
+    shapes, total, done, computed, stop = shapes_of(config), len(plan), 0, 0, threading.Event()
     if progress is not None:
         progress(0, total)
 
     def work(shard: Shard) -> bool:
-        if stop.is_set() or read_shard(folder, shard, shape) is not None:
+        if stop.is_set() or read_shard(folder, shard, shapes) is not None:
             return False
         write_shard(folder, shard, _checked(config, shard))
         return True
@@ -143,56 +164,10 @@ def _checked(config: SweepConfig, shard: Shard) -> dict[str, Any]:
     try:
         return compute_shard(config, shard)
     except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
-        values = ", ".join(f"{name} = {value:g}" for name, value in shard.problem.items())
+        values = ", ".join(f"{name} = {value}" for name, value in shard.problem.items())
         what = "out of memory" if isinstance(error, MemoryError) else str(error)
         raise ConfigError(
             f"{config.name}: method {shard.method!r} on the problem with {values}, seed = "
             f"{shard.seed} "
             f"cannot be run: {what}; change these values in the sweep file"
         ) from error
-
-
-def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
-    """All shards as one labelled grid, with everything needed to make it again."""
-    import xarray
-
-    from ..result import Status
-
-    seeds, methods = config.problems.seed_list(), list(config.methods)
-    combinations, shape = config.problems.combinations(), config.starts.shape()
-    grid = (len(combinations), len(seeds), len(methods), *shape)
-    stored: Arrays = {}
-    for index, shard in enumerate(plan):
-        arrays = read_shard(folder, shard, shape)
-        if arrays is None:
-            raise OSError(f"shard {shard.key[:12]} vanished while the sweep was running")
-        if not stored:
-            stored = {name: np.empty((len(plan), *shape), arrays[name].dtype) for name in VARIABLES}
-        for name in VARIABLES:
-            stored[name][index] = arrays[name]
-    dims = ("problem", "seed", "method", "start", "scale")
-    variables: dict[str, Any] = {
-        name: (dims, values.reshape(grid)) for name, values in stored.items()
-    }
-    for name in combinations[0]:
-        variables[name] = ("problem", [combination[name] for combination in combinations])
-    coordinates = {
-        "seed": np.array(seeds, dtype=np.int64),
-        "method": methods,
-        "scale": config.starts.scale_list(),
-    }
-    versions = {name: version(name) for name in ("weightnorm", "numpy", "scipy", "numba", "xarray")}
-    attributes = {
-        "title": config.name,
-        "configuration": json.dumps(config.model_dump(mode="json"), sort_keys=True),
-        "versions": json.dumps(versions, sort_keys=True),
-        "command": " ".join(sys.argv),
-        "tolerance": config.tolerance,
-        "max_steps": config.max_steps,
-    }
-    data = xarray.Dataset(variables, coordinates, attributes)
-    data.status.attrs |= {
-        "flag_values": np.array([status.code for status in Status], dtype=np.int8),
-        "flag_meanings": " ".join(status.value for status in Status),
-    }
-    return data

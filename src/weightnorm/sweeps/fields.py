@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
 
 NUMBER, LIST, TABLE = "<number>", "<list>", "<table>"  # members of unions; no key looks like this
+SWEPT = "step"  # in a method: each of the steps of the sweep
 LARGEST_NORM = 1e140  # of starts and solutions: their squares must not overflow
 LARGEST_COUNT = 10**18  # of steps: fits a 64-bit integer with room for sums
 LARGEST_SEED = 2**63 - 1  # seeds label an axis of 64-bit integers
@@ -18,6 +27,8 @@ LARGEST_SWEEP = 10**9  # runs in a sweep: about 50 GB of results
 def _number(value: object) -> object:
     """Refuse true and "1", which would silently count as 1."""
     if isinstance(value, bool | str):
+        if value == SWEPT:
+            raise ValueError('"step" stands for each of steps = […] at the top of the file')
         kind = "true or false" if isinstance(value, bool) else "text"
         raise ValueError(f"should be a number, not {kind}")
     if isinstance(value, int) and abs(value) > 10**300:
@@ -48,7 +59,23 @@ Real = Annotated[float, IsNumber, Field(allow_inf_nan=False)]
 AtLeastZero = Annotated[float, IsNumber, Field(ge=0, allow_inf_nan=False)]
 Scale = Annotated[Real, AfterValidator(_squarable)]
 Norm = Annotated[AtLeastZero, AfterValidator(_squarable)]
-AtLeastOne = Annotated[float, IsNumber, Field(ge=1, allow_inf_nan=False)]
+Condition = Annotated[float, IsNumber, Field(ge=1, allow_inf_nan=False)]
 Positive = Annotated[int, IsNumber, Field(ge=1, le=LARGEST_COUNT)]
 Count = Annotated[int, IsNumber, Field(ge=0, le=LARGEST_COUNT)]
 Seed = Annotated[int, IsNumber, Field(ge=0, le=LARGEST_SEED)]
+
+T = TypeVar("T")
+OneOrMore = Annotated[
+    Annotated[T, Tag(NUMBER)] | Annotated[list[T], Field(min_length=1), Tag(LIST)],
+    one_of("a number or a list of numbers"),
+]
+Seeds = Annotated[
+    Annotated[Positive, Tag(NUMBER)] | Annotated[list[Seed], Field(min_length=1), Tag(LIST)],
+    one_of("a number of seeds or a list of them"),
+]
+
+
+class Strict(BaseModel):
+    """A table in which an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

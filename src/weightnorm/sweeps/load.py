@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from .config import SweepConfig
 from .fields import LIST, NUMBER, TABLE
+from .problems import KINDS
 
 
 class ConfigError(ValueError):
@@ -42,7 +43,7 @@ def load_config(path: Path) -> SweepConfig:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not a TOML file: {error}") from None
     try:
-        return SweepConfig.model_validate(data)
+        return SweepConfig.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
         lines = [f"  {_key(item['loc'])}: {_message(item)}" for item in error.errors()]
         head = f"{path}: {len(lines)} problem{'s' * (len(lines) > 1)}"
@@ -54,6 +55,8 @@ def _key(location: tuple[int | str, ...]) -> str:
     parts = [str(part) for part in location if part not in (NUMBER, LIST, TABLE)]
     if parts[:1] == ["methods"]:
         del parts[2:3]  # after the method's name comes its kind
+    if parts[:1] == ["problems"] and parts[1:2] and parts[1] in KINDS:
+        del parts[1]
     shown = [part if part.isprintable() and 0 < len(part) < 60 else _shown(part) for part in parts]
     return ".".join(shown) or "the file"
 

@@ -10,8 +10,6 @@ from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     Tag,
     create_model,
@@ -24,13 +22,7 @@ from ..methods import Training
 from ..methods.contract import Method
 from ..methods.registry import REGISTRY, Row
 from ..schedules import Step
-from .fields import NUMBER, TABLE, AtLeastZero, Count, Positive, Real, Seed, one_of
-
-
-class Strict(BaseModel):
-    """A table in which an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from .fields import NUMBER, TABLE, AtLeastZero, Count, Positive, Real, Seed, Strict, one_of
 
 
 class ScheduledStep(Strict):
@@ -57,7 +49,7 @@ class ScheduledStep(Strict):
     def build(self) -> schedules.Schedule:
         """The schedule; a parameter that is missing or not its own is an error naming both."""
         given = {name: value for name, value in self if value is not None and name != "schedule"}
-        needed, optional = _PARAMETERS[self.schedule]
+        needed, optional = STEP_KINDS[self.schedule]
         missing = [name for name in needed if name not in given]
         foreign = [name for name in given if name not in (*needed, *optional)]
         if missing or foreign:
@@ -69,7 +61,7 @@ class ScheduledStep(Strict):
         return built
 
 
-_PARAMETERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+STEP_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "constant": (("value",), ()),
     "two_phase": (("before", "after", "switch"), ()),
     "piecewise": (("values", "switches"), ()),

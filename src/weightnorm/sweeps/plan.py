@@ -1,5 +1,5 @@
-"""A sweep cut into shards: one problem, one seed, one method each, with a name that is a hash of
-what it computes.
+"""A sweep cut into shards: one problem, one seed, one step, one method each, with a name that is a
+hash of what it computes.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..datasets import make_regression, random_direction
-from ..sweep import compute_grid
+from ..engine.grid import compute_grid
 from .config import SweepConfig
 from .methods import MethodSpec
 
-FORMAT = 1  # of shards; another format never reads these
-VARIABLES = ("norm", "loss", "num_steps", "status", "final_scale", "perp_norm", "distance")
+FORMAT = 2  # of shards; another format never reads these
+COUNTS = ("num_steps", "status")
+STARTS = ("minimum_norm", "start_perp_norm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,15 @@ class Shard:
     seed : int
     method : str
         The method's name in the file.
+    place : int
+        The number of the step it has, where the sweep has several.
     """
 
     key: str
     problem: dict[str, Any]
     seed: int
     method: str
+    place: int = 0
 
 
 class Plan:
@@ -52,11 +55,10 @@ class Plan:
 
     Examples
     --------
-    >>> from weightnorm.sweeps.config import Problems, Starts, SweepConfig
-    >>> methods = {"gd": {"kind": "gradient_descent", "step": 0.1}}
-    >>> problems = Problems(seeds=1_000_000)
-    >>> starts = Starts(scales=[1.0])
-    >>> plan = Plan(SweepConfig(name="a", problems=problems, starts=starts, methods=methods))
+    >>> from weightnorm.sweeps.config import SweepConfig
+    >>> methods = {"gd": {"kind": "gd", "step": 0.1}}
+    >>> seeds, starts = {"seeds": 1_000_000}, {"scales": [1.0]}
+    >>> plan = Plan(SweepConfig(name="a", problems=seeds, starts=starts, methods=methods))
     >>> len(plan), next(iter(plan)).seed
     (1000000, 0)
     """
@@ -65,16 +67,21 @@ class Plan:
         self._config = config
 
     def __len__(self) -> int:
-        problems = self._config.problems
-        return len(problems.combinations()) * len(problems.seed_list()) * len(self._config.methods)
+        problems, tables = self._config.problems, self._config.tables()
+        each = len(problems.combinations()) * len(problems.seed_list())
+        return each * sum(map(len, tables))
 
     def __iter__(self) -> Iterator[Shard]:
         config = self._config
         for problem in config.problems.combinations():
-            keys = {name: self._keys(problem, spec) for name, spec in config.methods.items()}
+            keys = [
+                (place, name, self._keys(problem, spec))
+                for place, table in enumerate(config.tables())
+                for name, spec in table.items()
+            ]
             for seed in config.problems.seed_list():
-                for name, key in keys.items():
-                    yield Shard(key(seed), problem, seed, name)
+                for place, name, key in keys:
+                    yield Shard(key(seed), problem, seed, name, place)
 
     def _keys(self, problem: dict[str, Any], spec: MethodSpec) -> Callable[[int], str]:
         """The key of a shard by its seed: a hash of the sorted JSON of all it depends on.
@@ -87,7 +94,7 @@ class Plan:
             "max_steps": config.max_steps,
             "method": spec.model_dump(mode="json"),
             "num_directions": config.starts.num_directions,
-            "problem": problem,
+            "problem": problem | config.problems.identity(),
             "scales": config.starts.scale_list(),
         }
         head = json.dumps(before, sort_keys=True)[:-1] + ', "seed": '
@@ -102,20 +109,22 @@ class Plan:
         return key
 
 
+def shapes_of(config: SweepConfig) -> dict[str, tuple[int, ...]]:
+    """The arrays that a shard holds: (start, scale), and what is known of its starts."""
+    shape = config.starts.shape()
+    per_run = dict.fromkeys((*config.problems.variables, *COUNTS), shape)
+    known = STARTS if config.problems.is_least_squares else ()
+    return {**per_run, **dict.fromkeys(known, shape[:1])}
+
+
 def compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
-    """Its numbers: arrays (start, scale) by variable."""
-    problem = make_regression(
-        shard.problem["num_samples"],
-        shard.problem["num_features"],
-        shard.problem["condition_number"],
-        shard.problem["solution_norm"],
-        shard.seed,
-    )
-    count, features = config.starts.num_directions, shard.problem["num_features"]
-    directions = np.array(
-        [random_direction(features, shard.seed * 1_000_003 + index) for index in range(count)]
-    )
-    method = {shard.method: config.methods[shard.method].build()}
+    """Its numbers by variable, see `shapes_of`."""
+    problem = config.problems.build(shard.problem, shard.seed)
+    count = config.starts.num_directions
+    directions = config.problems.directions(shard.problem, shard.seed, count)
+    method = {shard.method: config.tables()[shard.place][shard.method].build()}
     scales, limits = config.starts.scale_list(), (config.tolerance, config.max_steps)
-    arrays, _ = compute_grid(problem, method, scales, directions, *limits, threads=1)
-    return {name: arrays[name][0] for name in VARIABLES}
+    grid = compute_grid(problem, method, scales, directions, *limits, threads=1)
+    arrays = {name: values[0] for name, values in grid.arrays.items()}
+    known = {name: np.broadcast_to(values, count) for name, values in grid.starts.items()}
+    return {name: {**arrays, **known}[name] for name in shapes_of(config)}

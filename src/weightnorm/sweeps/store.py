@@ -9,7 +9,7 @@ import io
 import os
 import time
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._files import PART, write_bytes
-from .plan import VARIABLES, Shard
+from .plan import Shard
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -43,12 +43,11 @@ def write_arrays(path: Path, key: str, arrays: Arrays) -> None:
     write_bytes(path, buffer.getvalue())
 
 
-def read_shard(folder: Path, shard: Shard, shape: tuple[int, int]) -> Arrays | None:
+def read_shard(folder: Path, shard: Shard, shapes: Mapping[str, tuple[int, ...]]) -> Arrays | None:
     """A shard's arrays; None if it must be computed (again)."""
-    arrays = read_arrays(shard_path(folder, shard), shard.key, VARIABLES)
-    return (
-        None if arrays is None or any(array.shape != shape for array in arrays.values()) else arrays
-    )
+    arrays = read_arrays(shard_path(folder, shard), shard.key, shapes)
+    wrong = arrays is None or any(arrays[name].shape != shape for name, shape in shapes.items())
+    return None if wrong else arrays
 
 
 def read_arrays(path: Path, key: str, names: Iterable[str]) -> Arrays | None:

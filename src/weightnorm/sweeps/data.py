@@ -1,0 +1,89 @@
+"""The user's own data in a sweep file: npz, npy or a table."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tables import TableError, read_table, split_table
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A and y, and a hash of their numbers."""
+
+    A: Array
+    y: Array
+
+    @property
+    def digest(self) -> str:
+        """A hash of the numbers: data that changed makes other shards."""
+        digest = hashlib.sha256()
+        for array in (self.A, self.y):
+            digest.update(f"{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def load_npz(path: Path) -> Data:
+    """A file of np.savez with the arrays A and y; nothing in it is unpickled."""
+    with _opened(path) as content:
+        if not isinstance(content, np.lib.npyio.NpzFile):
+            raise ValueError(
+                f"{path.name} is no npz file; write it with np.savez({path.name!r}, A=A, y=y)"
+            )
+        missing = [name for name in ("A", "y") if name not in content]
+        if missing:
+            names = ", ".join(content.files) or "nothing"
+            raise ValueError(f"{path.name} must hold arrays A and y, and holds {names}")
+        return _checked(path.name, content["A"], content["y"])
+
+
+def load_npy(A: Path, y: Path) -> Data:
+    """Two files of np.save."""
+    return _checked(f"{A.name}, {y.name}", _array(A), _array(y))
+
+
+def load_table(path: Path, target: str, drop: list[str]) -> Data:
+    """A CSV, TSV or Parquet file; every other column is a feature, as it stands."""
+    try:
+        features, values = split_table(read_table(path), target, drop, classify=False)
+    except TableError as error:
+        raise ValueError(str(error).replace("--drop NAME", 'drop = ["NAME"]')) from None
+    return _checked(path.name, features.to_numpy(dtype=np.float64), values.to_numpy())
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def _array(path: Path) -> Any:
+    content = _opened(path)
+    if not isinstance(content, np.ndarray):
+        raise ValueError(f"{path.name} must hold one array; write it with np.save")
+    return content
+
+
+def _checked(name: str, A: Any, y: Any) -> Data:
+    """Numbers only, of shapes that fit."""
+    try:
+        rows, values = np.asarray(A, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: A and y must be arrays of numbers: {error}") from None
+    if rows.ndim != 2 or values.ndim != 1 or len(rows) != len(values):
+        raise ValueError(
+            f"{name}: A must have shape (m, d) and y (m,), got {rows.shape} and {values.shape}"
+        )
+    if not (np.isfinite(rows).all() and np.isfinite(values).all()):
+        raise ValueError(f"{name}: A and y must be finite; remove or replace NaN and infinities")
+    return Data(rows, values)

@@ -1,0 +1,98 @@
+"""The keys of a sweep file, written down from the models that check it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from ..methods import Training
+from ..methods.registry import REGISTRY, Row
+from .config import Range, Starts, SweepConfig
+from .methods import SPECS, STEP_KINDS
+from .problems import KINDS, START_SEEDS
+
+HEAD = f"""# The keys of a sweep file
+
+`weightnorm sweep FILE.toml` runs every problem × seed × step × method × start × scale and writes
+one labelled netCDF file; `examples/sweep.toml` is one to start from. This page is generated from
+the models that check the file: `weightnorm sweep --keys` prints it, and an unknown key is an
+error that names it.
+
+- A key of `problems` that is a list becomes a dimension of that name; a single number becomes a
+  coordinate. The other dimensions are `seed`, `step` (if the file has `steps`), `algorithm`,
+  `start` and `scale`.
+- Start i of seed s has the direction `wn.datasets.random_direction(num_features,
+  {START_SEEDS} * s + i)`; the file has these numbers as `start_seed`. For matrix sensing it is
+  `wn.datasets.sensing_start(size, seed=start_seed)["direction"]`.
+- One cell again: `weightnorm.sweeps.rerun(data.sel(…))`; the attribute `recipe` of the file says
+  how to do it by hand.
+"""
+
+
+def keys_page() -> str:
+    """The page of all keys, as Markdown."""
+    parts = [HEAD, _section("The file", _fields(SweepConfig))]
+    for kind, model in KINDS.items():
+        text = " ".join((inspect.getdoc(model) or "").split())
+        parts.append(_section(f'`[problems]` with `kind = "{kind}"`', _fields(model), text))
+    parts.append(_section("`[starts]`", _fields(Starts)))
+    parts.append(_section("A range of scales, `{ start = …, stop = …, num = … }`", _fields(Range)))
+    for row in REGISTRY:
+        title = f'`[methods.NAME]` with `kind = "{row.name}"`: {row.label}'
+        parts.append(_section(title, _parameters(row)))
+    steps = ((f"`{name}`", need, optional) for name, (need, optional) in STEP_KINDS.items())
+    rows = [
+        f"| {name} | {', '.join(need) or '–'} | {', '.join(optional) or '–'} |"
+        for name, need, optional in steps
+    ]
+    head = "| schedule | keys | optional |\n|---|---|---|"
+    text = 'A step is a number, `"step"`, or a table `{ schedule = "two_phase", before = 0, … }`:'
+    parts.append("\n".join(["## Steps", "", text, "", head, *rows, ""]))
+    return "\n".join(parts)
+
+
+def _section(title: str, rows: Iterator[tuple[str, str, str]], text: str = "") -> str:
+    lines = [f"## {title}", "", *([text, ""] if text else [])]
+    lines += ["| key | default | meaning |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| `{k}` | {d} | {m} |" for k, d, m in rows), ""])
+
+
+def _fields(model: Any) -> Iterator[tuple[str, str, str]]:
+    """The keys of a model: name, default, meaning."""
+    for name, field in model.model_fields.items():
+        default = field.default
+        if default is PydanticUndefined:
+            shown = "needed"
+        elif default is None or not isinstance(default, int | float | str | list):
+            shown = "–"
+        else:
+            shown = f"`{json.dumps(default)}`"
+        yield name, shown, field.description or ""
+
+
+def _parameters(row: Row) -> Iterator[tuple[str, str, str]]:
+    """The keys of a method, with the meaning its class gives them."""
+    meanings = _documented(Training) | _documented(row.method)
+    for name, default, _ in _fields(SPECS[row.name]):
+        if name != "kind":
+            yield name, default, meanings.get(name, "")
+
+
+def _documented(kind: type) -> dict[str, str]:
+    """The parameters that a docstring describes, by name, each as one line."""
+    text = inspect.getdoc(kind) or ""
+    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", text, re.S)
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.group(1).splitlines() if section else []:
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.split(" : ")[0].split(",")]
+        elif line.strip() and not line.strip().startswith("See `"):
+            for name in names:
+                found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    return found
