@@ -15,14 +15,16 @@ from typing import Any as _Any
 
 from . import datasets, schedules
 from ._late import OFFERED as _OFFERED
+from .history import History
 from .methods import RPGD, GradientDescent, WeightNorm
 from .problems import GeneralizedLinear, LeastSquares, MatrixSensing, NotCertified, Problem
-from .result import History, Interrupted, Result, Status
+from .result import Interrupted, Result, Status
 from .run import run
 from .step_search import StepSearch, search_step
 from .sweep import sweep
 
 if TYPE_CHECKING:
+    from . import plot as plot
     from . import theory as theory
     from .certificate import verify as verify
     from .estimators import WeightNormClassifier as WeightNormClassifier
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = _version("weightnorm")
 
 _LAZY = {
+    "plot": "plot",
     "theory": "theory",
     "flow": "flows:flow",
     "gradient_flow": "flows:gradient_flow",
@@ -66,6 +69,7 @@ __all__ = [
     "datasets",
     "flow",
     "gradient_flow",
+    "plot",
     "run",
     "schedules",
     "search_step",

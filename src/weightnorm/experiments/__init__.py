@@ -1,4 +1,4 @@
-"""The paper's figures as data: one file an experiment, each from seeds to numbers and findings."""
+"""The paper's figures as data: one file per experiment, each from seeds to numbers and findings."""
 
 from .figures import EXPERIMENTS, Experiment
 

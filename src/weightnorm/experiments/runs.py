@@ -1,4 +1,4 @@
-"""Many seeds of one experiment, and the exact theory beside them."""
+"""Many seeds of one experiment as one labelled dataset, and the exact theory beside them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..datasets import make_regression, random_direction
+from ..engine.grid import compute_grid
+from ..grids import Axis, exact_norms, label_grid, method_coordinates
 from ..methods.contract import Method
-from ..sweep import compute_grid
-from ..theory import limit_scale, perp_of_limit
+from ..problems import Problem
 
 if TYPE_CHECKING:
     import xarray
 
-SAMPLES, FEATURES, NORM, TOLERANCE = (
-    20,
-    50,
-    3.0,
-    1e-5,
-)  # m, d, g* and the stopping loss of the paper's experiments
+# m, d, g* and the stopping loss of the paper's experiments
+SAMPLES, FEATURES, NORM, TOLERANCE = 20, 50, 3.0, 1e-5
 Progress = Callable[[str], None]
 
 
@@ -44,13 +41,20 @@ class Finding:
 
 @dataclass(frozen=True)
 class Result:
-    """The data of a figure: named arrays, the steps all runs made, and findings about the paper's
-    statements.
+    """The data of a figure.
 
-    `seeds` is the number of seeds where it is not the one asked for.
+    Attributes
+    ----------
+    data : xarray.Dataset
+        Every run, with means and spreads over seeds and the exact limits beside them.
+    num_steps : dict
+        The steps all runs of a kind made.
+    findings : tuple of Finding
+    seeds : int, optional
+        The number of seeds where it is not the one asked for.
     """
 
-    data: dict[str, Any]
+    data: Any
     num_steps: dict[str, int]
     findings: tuple[Finding, ...]
     seeds: int | None = None
@@ -62,7 +66,7 @@ class Settings:
 
     seeds: int = 20
     quick: bool = False
-    tell: Callable[[str], None] = field(default=lambda text: None, compare=False)
+    tell: Progress = field(default=lambda name: None, compare=False)
     folder: Path | None = field(default=None, compare=False)
 
 
@@ -73,50 +77,90 @@ def run_seeds(
     condition_numbers: Sequence[float] = (1.0,),
     max_steps: int = 5_000_000,
 ) -> xarray.Dataset:
-    """Every method × condition number × seed × scale; a seed has its own A, x* and start
-    direction.
-    """
-    import xarray
+    """Run every method × condition number × scale × seed; a seed has its own A, x* and start.
 
+    Parameters
+    ----------
+    methods : mapping of name -> method
+    scales : sequence of float
+        g0.
+    seeds : int
+        Seed s is `make_regression(…, seed=s)` from `random_direction(50, s)`.
+    condition_numbers : sequence of float
+    max_steps : int
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (algorithm, condition_number, scale, seed); with one condition number that is a
+        coordinate.
+    """
     jobs = [(kappa, seed) for kappa in condition_numbers for seed in range(seeds)]
-    problems = [make_regression(SAMPLES, FEATURES, kappa, NORM, seed) for kappa, seed in jobs]
+    problems = [make_regression(SAMPLES, FEATURES, kappa, NORM, seed=seed) for kappa, seed in jobs]
     starts = np.array([random_direction(FEATURES, seed) for _, seed in jobs])
-    arrays, _ = compute_grid(problems, methods, scales, starts, TOLERANCE, max_steps)
-    shape, dims = (len(condition_numbers), seeds), ("condition_number", "seed", "method", "scale")
-    variables: dict[str, Any] = {}
-    for name in ("norm", "loss", "num_steps", "status"):
-        by_problem = arrays[name].swapaxes(0, 1)
-        variables[name] = (dims, by_problem.reshape(shape + by_problem.shape[1:]))
-    off = [
-        np.linalg.norm(problem.factorisation.split(start)[1])
-        for problem, start in zip(problems, starts, strict=True)
-    ]
-    variables["off_row_space"] = (dims[:2], np.reshape(off, shape))
-    coordinates = {
-        "condition_number": list(condition_numbers),
-        "seed": range(seeds),
-        "method": list(methods),
-        "scale": scales,
+    grid = compute_grid(problems, methods, scales, starts, TOLERANCE, max_steps)
+    outer, names = (len(condition_numbers), seeds), list(methods)
+    arrays = {
+        name: values.reshape(len(names), *outer, len(scales)).swapaxes(2, 3)
+        for name, values in grid.arrays.items()
     }
-    return xarray.Dataset(variables, coordinates)
-
-
-def theory_lines(data: xarray.Dataset, ratio: float) -> dict[str, Any]:
-    """The norms at the ends of the WN flow and of gradient descent, exact, for every seed and
-    scale.
-    """
-    q0 = data.off_row_space.values[0][:, None]
-    g0 = data.scale.values[None, :]
-    perp = perp_of_limit(g0, limit_scale(g0, NORM, q0, ratio), q0, ratio)
-    return {"flow": np.hypot(NORM, perp), "gd": np.hypot(NORM, g0 * q0)}
-
-
-def largest_scale_within(data: xarray.Dataset, method: str, share: float) -> float:
-    """The largest scale up to which the mean norm stays within `share` of the minimum norm."""
-    mean = data.norm.sel({"method": method}).isel(condition_number=0).mean("seed").values
-    far = np.abs(mean - NORM) > share * NORM
-    return (
-        float(data.scale.values[int(np.argmax(far)) - 1])
-        if far.any()
-        else float(data.scale.values[-1])
+    dims = ("condition_number", "seed")
+    known = {name: (dims, values.reshape(outer)) for name, values in grid.starts.items()}
+    data = label_grid(
+        arrays,
+        Problem.variables,
+        [
+            Axis("algorithm", names),
+            Axis("condition_number", np.array(condition_numbers, dtype=float)),
+            Axis("scale", np.array(scales, dtype=float)),
+            Axis("seed", range(seeds)),
+        ],
+        method_coordinates([list(methods.values())], ("algorithm",)) | known,
+        {
+            "tolerance": TOLERANCE,
+            "max_steps": max_steps,
+            "recipe": "wn.run(settings, wn.datasets.make_regression(20, 50, condition_number, 3.0, "
+            "seed=seed), scale, wn.datasets.random_direction(50, seed), tolerance=tolerance, "
+            "max_steps=max_steps)",
+        },
     )
+    return data.isel(condition_number=0) if len(condition_numbers) == 1 else data
+
+
+def with_summary(data: xarray.Dataset) -> xarray.Dataset:
+    """The same with the mean and the spread of the norms over seeds, and their exact limits.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        With a variable `norm` over algorithm, seed and more.
+
+    Returns
+    -------
+    xarray.Dataset
+        With `norm_mean`, `norm_spread` (one standard deviation) and, for every run whose limit is
+        known, `norm_limit`, and the mean of that over seeds, `norm_limit_mean`.
+    """
+    more = {
+        "norm_mean": (data.norm.mean("seed"), "mean of the norm over seeds"),
+        "norm_spread": (data.norm.std("seed"), "standard deviation of the norm over seeds"),
+    }
+    limit = exact_norms(data)
+    if limit is not None:
+        more["norm_limit"] = (limit, "‖x‖ where the run ends as its steps shrink, exactly")
+        more["norm_limit_mean"] = (limit.mean("seed"), "mean of norm_limit over seeds")
+    for name, (values, text) in more.items():
+        data[name] = values.assign_attrs(long_name=text)
+    return data
+
+
+def mean_norm(data: xarray.Dataset, algorithm: str) -> Any:
+    """The mean norm of one algorithm, as an array."""
+    return data.norm_mean.sel(algorithm=algorithm).values
+
+
+def largest_scale_within(data: xarray.Dataset, algorithm: str, share: float) -> float:
+    """The largest scale up to which the mean norm stays within `share` of the minimum norm."""
+    far = np.abs(mean_norm(data, algorithm) - NORM) > share * NORM
+    last = int(np.argmax(far)) - 1 if far.any() else -1
+    return float(data.scale.values[last])

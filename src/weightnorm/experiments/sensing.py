@@ -1,262 +1,82 @@
-"""Figure 5: matrix sensing with searched steps, as in the paper, and with refined ones, beyond
-it.
-"""
+"""Figure 5: matrix sensing with searched steps, as in the paper, and refined ones, beyond it."""
 
 from __future__ import annotations
 
-import threading
-import warnings
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._pool import available_cores, run_all
-from ..datasets import make_sensing, sensing_start
-from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.contract import Method
-from ..schedules import scaled, two_phase
-from ..step_search import search_steps
-from ..sweeps.store import read_arrays, write_arrays
+from ..grids import Axis, label_grid
+from ..plot.style import SHORT
+from ..problems.matrix_sensing import RECOVERY, VARIABLES
+from ..result import Status
 from .runs import Finding, Result, Settings
+from .search import PHASES, REFERENCES, Array, Key, Searched, search_all
 
-SEEDS = 5
-THAW = 1001  # the scale moves for t > 1000
 CLOSE = 0.05  # within 5 % of the reference counts as close
-REFERENCES = {
-    "gd": "psd",
-    "wn": "psd",
-    "rpgd": "psd",
-    "wn_diag": "symmetric",
-    "rpgd_diag": "symmetric",
-}
-Rule = Callable[[float], Method]
-Key = tuple[str, str]
-Array = NDArray[np.float64]
-
-
-def _rules(thawed: Callable[[float], Any] | None) -> dict[str, Rule]:
-    """The five methods by their step c; `thawed` is the scale's step in two phases."""
-
-    def wn_scale(c: float) -> Any:
-        return scaled(c, norm_power=1) if thawed is None else thawed(c)
-
-    def plain(c: float) -> Any:
-        return c if thawed is None else thawed(c)
-
-    return {
-        "gd": GradientDescent,
-        "wn": lambda c: WeightNorm(scaled(c, norm_power=1), wn_scale(c)),
-        "rpgd": lambda c: RPGD(c, plain(c)),
-        "wn_diag": lambda c: WeightNorm(c, plain(c), blocks="columns"),
-        "rpgd_diag": lambda c: RPGD(c, plain(c), blocks="columns"),
-    }
-
-
-PHASES: dict[str, dict[str, Rule]] = {
-    "equal": _rules(None),
-    "two_phase": {
-        name: rule
-        for name, rule in _rules(lambda c: two_phase(0.0, c, THAW)).items()
-        if name != "gd"
-    },
-}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The problem, and the alphas from which each kind of method starts."""
-
-    size: int
-    rank: int
-    measurements: int
-    alphas: tuple[float, ...]
-    slow_alphas: tuple[float, ...]  # of one-scale rPGD, whose runs are long
-    largest_diag_alpha: float = 5.0  # D0 = α² I has a trace of d·α²
-
-
-FULL = Layout(30, 4, 60, (0.01, 0.1, 1.0, 2.0, 5.0, 10.0), slow_alphas=(0.01, 1.0, 5.0, 10.0))
-QUICK = Layout(12, 2, 20, (0.1, 1.0, 5.0), slow_alphas=(0.1, 1.0, 5.0))
-
-KEYS = tuple((phase, name) for phase, rules in PHASES.items() for name in rules)
-PER_RUN = ("first", "refined", "error", "step", "num_steps")  # (key, alpha) each
-PER_SEED = ("psd", "symmetric", "truth")
-
-
-@dataclass(frozen=True)
-class Searched:
-    """All searches of the figure; arrays are (seed, alpha), by phase and method."""
-
-    alphas: Array
-    first: dict[Key, Array]
-    refined: dict[Key, Array]
-    error: dict[Key, Array]
-    step: dict[Key, Array]
-    references: dict[str, Array]
-    truth: Array
-    num_steps: int
-    tried: dict[Key, NDArray[np.bool_]]
-    size: str
-
-
-def search_all(settings: Settings) -> Searched:
-    """What `_searched` finds, kept for the three figures that show it."""
-    return _searched(replace(settings, seeds=1 if settings.quick else min(settings.seeds, SEEDS)))
-
-
-@lru_cache(maxsize=2)
-def _searched(settings: Settings) -> Searched:
-    """Every method, schedule, start and seed: the searched step, and the refined ones.
-
-    A part that is done is kept on disk until all are, so that an interrupted figure goes on where
-    it stopped.
-    """
-    layout, seeds = QUICK if settings.quick else FULL, settings.seeds
-    items = [(seed, slow) for slow in (True, False) for seed in range(seeds)]  # the long ones first
-    parts: dict[tuple[int, bool], dict[str, Array]] = {}
-    stop = threading.Event()
-
-    def kept(item: tuple[int, bool]) -> tuple[Path | None, str]:
-        name = f"figure-5-seed-{item[0]}-{'slow' if item[1] else 'fast'}"
-        path = None if settings.folder is None else settings.folder / f"{name}.partial.npz"
-        return path, f"{name} of weightnorm {version('weightnorm')}: {layout}"
-
-    def work(item: tuple[int, bool]) -> tuple[tuple[int, bool], dict[str, Array]]:
-        path, key = kept(item)
-        part = None if path is None else read_arrays(path, key, PER_RUN + PER_SEED)
-        if part is None:
-            part = _search_part(layout, *item, stop)
-            if path is not None:
-                with suppress(OSError):  # on a full disk the part is only not kept
-                    write_arrays(path, key, part)
-        return item, part
-
-    def finished(answers: list[tuple[tuple[int, bool], dict[str, Array]]]) -> None:
-        parts.update(answers)
-        settings.tell(f"figure-5, {len(parts)} of {len(items)} parts")
-
-    settings.tell(f"figure-5, 0 of {len(items)} parts")
-    run_all(
-        work, items, available_cores(), stop, finished
-    )  # a part a thread: its runs then share full lanes
-    for path, _ in map(kept, items):
-        if path is not None:
-            with suppress(OSError):
-                path.unlink()
-    both = [(parts[seed, False], parts[seed, True]) for seed in range(seeds)]
-    whole = [
-        {name: np.where(np.isnan(a[name]), b[name], a[name]) for name in PER_RUN + PER_SEED}
-        for a, b in both
-    ]
-    stacked = {name: np.array([part[name] for part in whole]) for name in PER_RUN + PER_SEED}
-    by_key = {name: {key: stacked[name][:, i] for i, key in enumerate(KEYS)} for name in PER_RUN}
-    text = (
-        f"d = {layout.size}, r = {layout.rank}, m = {layout.measurements}, {seeds} "
-        f"seed{'s' if seeds > 1 else ''}"
-    )
-    references = {over: stacked[over] for over in ("psd", "symmetric")}
-    return Searched(
-        alphas=np.array(layout.alphas),
-        first=by_key["first"],
-        refined=by_key["refined"],
-        error=by_key["error"],
-        step=by_key["step"],
-        references=references,
-        truth=stacked["truth"],
-        num_steps=int(np.nansum(stacked["num_steps"])),
-        tried={key: ~np.isnan(values) for key, values in by_key["num_steps"].items()},
-        size=text,
-    )
-
-
-def _search_part(layout: Layout, seed: int, slow: bool, stop: threading.Event) -> dict[str, Array]:
-    """One-scale rPGD, which needs steps a hundred times smaller and so many more of them; or all
-    the others.
-    """
-    problem = make_sensing(layout.size, layout.rank, layout.measurements, seed)
-    part: dict[str, Array] = {
-        name: np.full((len(KEYS), len(layout.alphas)), np.nan) for name in PER_RUN
-    }
-    part |= dict.fromkeys(PER_SEED, np.array(np.nan))
-    starts = [sensing_start(layout.size, alpha, seed) for alpha in layout.alphas]
-    places = [(key, i) for key in KEYS for i in range(len(starts)) if (key[1] == "rpgd") == slow]
-    if slow:
-        wanted = [(key, i) for key, i in places if layout.alphas[i] in layout.slow_alphas]
-        options = {"refinements": 0, "max_steps": 1_000_000, "num_candidates": 14}
-    else:
-        wanted = [
-            (key, i)
-            for key, i in places
-            if layout.alphas[i] <= layout.largest_diag_alpha or "diag" not in key[1]
-        ]
-        options = {"refinements": 4, "max_steps": 40_000}
-    tasks = [
-        (PHASES[key[0]][key[1]], starts[i]["scale"], starts[i]["direction"]) for key, i in wanted
-    ]
-    found = search_steps(problem, tasks, threads=1, progress=partial(_stop_if, stop), **options)
-    for (key, i), search in zip(wanted, found, strict=True):
-        where = (KEYS.index(key), i)
-        part["first"][where], part["refined"][where], part["step"][where] = (
-            search.norm,
-            search.limit,
-            search.step,
-        )
-        part["error"][where] = (
-            problem.recovery_error(search.refined[-1].weights) if search.found else np.nan
-        )
-        part["num_steps"][where] = sum(candidate.num_steps for candidate in search.candidates)
-    if not slow:
-        assert problem.ground_truth is not None
-        part |= {
-            over: np.array(problem.min_nuclear_norm(over).value) for over in ("psd", "symmetric")
-        }
-        part["truth"] = np.array(np.linalg.norm(problem.ground_truth, "nuc"))
-    return part
-
-
-def _stop_if(stop: threading.Event, done: int, total: int) -> None:
-    if stop.is_set():
-        raise KeyboardInterrupt
 
 
 def excess(searched: Searched, norms: dict[Key, Array], phase: str, name: str) -> Any:
     """How far the norms are from their reference, relatively: the mean over seeds, by alpha."""
-    key = (phase if (phase, name) in norms else "equal", name)
     reference = searched.references[REFERENCES[name]][:, None]
-    return np.abs(norms[key] / reference - 1.0).mean(axis=0)
+    return np.abs(_of(norms, phase, name) / reference - 1.0).mean(axis=0)
 
 
 def reach(searched: Searched, norms: dict[Key, Array], phase: str, name: str) -> tuple[int, int]:
     """At how many alphas a method ends close to its reference, of how many tried."""
-    tried = searched.tried[(phase if (phase, name) in searched.tried else "equal", name)][0]
+    tried = _of(searched.tried, phase, name)[0]
     return int((excess(searched, norms, phase, name) <= CLOSE).sum()), int(tried.sum())
 
 
-def _panel(searched: Searched, norms: dict[Key, Array], phase: str) -> dict[str, Any]:
-    """Norms over the seed's own minimum over positive semidefinite matrices, and absolute ones,
-    by alpha.
+def _of(values: dict[Key, Any], phase: str, name: str) -> Any:
+    """The values of a method; gradient descent, which has no phases, has those of equal steps."""
+    return values[(phase if (phase, name) in values else "equal", name)]
+
+
+def panel_data(searched: Searched, norms: dict[Key, Array], phases: tuple[str, ...]) -> Any:
+    """Every search as a run over (phase, algorithm, scale, seed), with the certified minima.
+
+    `step` is the first step that converges, `loss` the loss there and `num_steps` the steps of the
+    whole search; a start that was not tried has the status "undefined".
     """
-    data: dict[str, Any] = {"alpha": searched.alphas}
-    minimum = searched.references["psd"]
-    for name in REFERENCES:
-        values = norms[(phase if (phase, name) in norms else "equal", name)]
-        shares = values / minimum[:, None]
-        data[f"{name}_mean"], data[f"{name}_spread"] = (
-            _over_seeds(np.nanmean, shares),
-            _over_seeds(np.nanstd, shares),
-        )
-        data[f"{name}_norm"] = _over_seeds(np.nanmean, values)
-    ones = np.ones(searched.alphas.size)
-    data["psd_minimum"], data["psd_norm"] = ones, minimum.mean() * ones
-    data["symmetric_minimum"] = (searched.references["symmetric"] / minimum).mean() * ones
-    data["truth"] = (searched.truth / minimum).mean() * ones
-    return data
+
+    def grid(values: dict[Key, Any]) -> Any:
+        return np.array([[_of(values, p, n).T for n in REFERENCES] for p in phases])
+
+    tried, found = grid(searched.tried), np.isfinite(grid(searched.step))
+    codes = np.where(found, Status.CONVERGED.code, Status.MAX_STEPS.code)
+    status = np.where(tried, codes, Status.UNDEFINED.code).astype(np.int8)
+    num_steps = np.nan_to_num(grid(searched.num_steps_of)).astype(np.int64)
+    arrays = {"norm": grid(norms), "loss": grid(searched.loss), "status": status}
+    arrays |= {"num_steps": num_steps, "found_step": grid(searched.step)}
+    arrays["recovery_error"] = grid(searched.error)
+    minimum = np.array([searched.references[over] for over in REFERENCES.values()])
+    about = {**VARIABLES, **RECOVERY, "found_step": "the first step that converges"}
+    data = label_grid(
+        arrays,
+        about,
+        [
+            Axis("phase", list(phases)),
+            Axis("algorithm", list(REFERENCES)),
+            Axis("scale", searched.alphas**2),
+            Axis("seed", range(searched.truth.size)),
+        ],
+        {
+            "alpha": (("scale",), searched.alphas),
+            "minimum_norm": (("algorithm", "seed"), minimum),
+            "psd_minimum": (("seed",), searched.references["psd"]),
+            "symmetric_minimum": (("seed",), searched.references["symmetric"]),
+            "true_norm": (("seed",), searched.truth),
+        },
+        {"tolerance": 1e-6, "problem": searched.size},
+    )
+    share = data.norm / data.psd_minimum
+    data["share"] = share.assign_attrs(long_name="norm over the minimum of the same seed, X ⪰ 0")
+    data["share_mean"] = share.mean("seed").assign_attrs(long_name="mean of share over seeds")
+    data["share_spread"] = share.std("seed").assign_attrs(
+        long_name="standard deviation of share over seeds"
+    )
+    return data.isel(phase=0) if len(phases) == 1 else data
 
 
 def figure_5_left(settings: Settings) -> Result:
@@ -287,7 +107,7 @@ def figure_5_left(settings: Settings) -> Result:
         ),
     )
     return Result(
-        _panel(searched, searched.first, "equal"),
+        panel_data(searched, searched.first, ("equal",)),
         {"sensing": searched.num_steps},
         findings,
         searched.truth.size,
@@ -305,35 +125,20 @@ def figure_5_right(settings: Settings) -> Result:
         "two phases end close to the minimum for a wider range of starts",
         f"starts within {CLOSE:.0%}, equal steps → two phases: "
         + ", ".join(
-            f"{LABELS[name]} {before[name][0]} → {after[name][0]} of {after[name][1]}"
+            f"{SHORT[name]} {before[name][0]} → {after[name][0]} of {after[name][1]}"
             for name in names
         ),
         all(after[name] >= before[name] for name in names)
         and any(after[name] > before[name] for name in names),
     )
     return Result(
-        _panel(searched, searched.first, "two_phase"), {}, (finding,), searched.truth.size
+        panel_data(searched, searched.first, ("two_phase",)), {}, (finding,), searched.truth.size
     )
 
 
 def figure_5_refined(settings: Settings) -> Result:
     """The same with the step halved four times more, and the recovery error."""
     searched = search_all(settings)
-    data: dict[str, Any] = {}
-    for phase in PHASES:
-        panel = _panel(searched, searched.refined, phase)
-        data |= {
-            f"{phase}_{name}": values
-            for name, values in panel.items()
-            if name.endswith(("_mean", "_spread", "_norm")) and name != "psd_norm"
-        }
-        for name in REFERENCES:
-            errors = searched.error[(phase if (phase, name) in searched.error else "equal", name)]
-            data[f"{phase}_{name}_error"] = _over_seeds(np.nanmean, errors)
-    shared = {
-        name: panel[name]
-        for name in ("alpha", "psd_minimum", "psd_norm", "symmetric_minimum", "truth")
-    }
     tried = searched.tried["equal", "rpgd"]
     below = (searched.alphas[None, :] ** 2 < searched.references["psd"][:, None]) & tried
     above = ~below & tried
@@ -341,9 +146,8 @@ def figure_5_refined(settings: Settings) -> Result:
         phase: np.abs(searched.refined[(phase, "rpgd")] / searched.references["psd"][:, None] - 1)
         for phase in PHASES
     }
-    near = float(
-        np.max([values[below].max() for values in off.values()])
-    )  # NaN if one of them did not converge
+    # NaN if one of them did not converge
+    near = float(np.max([values[below].max() for values in off.values()]))
     beyond = float(np.max([values[above].max(initial=0.0) for values in off.values()]))
     moved = {
         n: float(np.nanmax(np.abs(searched.refined["equal", n] / searched.first["equal", n] - 1)))
@@ -361,17 +165,8 @@ def figure_5_refined(settings: Settings) -> Result:
         f"and WN by up to {moved['wn']:.0%}",
         near < 1e-3,
     )
-    return Result(shared | data, {}, (finding,), searched.truth.size)
-
-
-def _over_seeds(summary: Callable[..., Any], values: Array) -> Any:
-    """Over the seeds that converged; NaN where none did."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return summary(values, axis=0)
-
-
-LABELS = {"gd": "GD", "wn": "WN", "rpgd": "rPGD", "wn_diag": "WN-Diag", "rpgd_diag": "rPGD-Diag"}
+    data = panel_data(searched, searched.refined, tuple(PHASES))
+    return Result(data, {}, (finding,), searched.truth.size)
 
 
 def _unfound(searched: Searched) -> str:
@@ -381,9 +176,7 @@ def _unfound(searched: Searched) -> str:
 
 
 def _listed(counts: dict[str, tuple[int, int]]) -> str:
-    return ", ".join(
-        f"{LABELS[name]} {close} of {tried}" for name, (close, tried) in counts.items()
-    )
+    return ", ".join(f"{SHORT[name]} {close} of {tried}" for name, (close, tried) in counts.items())
 
 
 def _share(count: tuple[int, int]) -> float:

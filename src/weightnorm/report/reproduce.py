@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,25 +9,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..bench import peers
 from ..bench.timing import machine, seconds
 from ..certificate import Certificate, verify
 from ..datasets import make_regression, make_sensing, random_direction, sensing_start
 from ..experiments import EXPERIMENTS, Experiment
 from ..experiments.runs import Result, Settings
-from ..plotting import render
+from ..figures import render
 from .output import Output
 from .page import Section, write_report
 
 Progress = Callable[[int, int, str], None]
 KINDS = (
-    ("data", "nc"),
-    ("data", "csv"),
-    ("figures", "png"),
-    ("figures", "svg"),
-    ("figures", "pdf"),
+    ("data", ".nc"),
+    ("data", ".csv"),
+    ("data", "-runs.csv"),
+    ("figures", ".png"),
+    ("figures", ".svg"),
+    ("figures", ".pdf"),
 )
 
 
@@ -98,7 +96,7 @@ def reproduce(
     total = len(chosen) + with_certificate + 1
     output = Output(
         out,
-        [f"{kind}/{e.name}.{suffix}" for e in chosen for kind, suffix in KINDS] + ["report.html"],
+        [f"{kind}/{e.name}{suffix}" for e in chosen for kind, suffix in KINDS] + ["report.html"],
     )
     sections, results, alt_texts, computing = [], {}, {}, 0.0
     for index, experiment in enumerate(chosen):
@@ -111,15 +109,18 @@ def reproduce(
         computing += time.perf_counter() - start
         results[experiment.name] = result
         output.write(f"data/{experiment.name}.nc", _netcdf(experiment, result, seeds))
-        table = to_csv(result.data)
-        output.write(f"data/{experiment.name}.csv", table.encode())
+        tables = tables_of(result.data)
+        for suffix, table in tables.items():
+            output.write(f"data/{experiment.name}{suffix}.csv", table.encode())
         pictures = render(experiment.kind, result.data)
         for suffix, content in pictures.items():
             output.write(f"figures/{experiment.name}.{suffix}", content)
         alt_texts[experiment.name] = experiment.caption
         picture, findings = pictures["png"], result.findings
         sections.append(
-            Section(experiment.name, experiment.title, experiment.caption, picture, table, findings)
+            Section(
+                experiment.name, experiment.title, experiment.caption, picture, tables[""], findings
+            )
         )
     certificate = None
     if with_certificate:
@@ -180,50 +181,33 @@ def numpy_time(results: dict[str, Result]) -> float:
     )
 
 
-def to_csv(data: dict[str, Any]) -> str:
-    """Columns of equal length side by side; paths and maps as long tables."""
-    columns = {name: np.asarray(values) for name, values in data.items()}
-    text = io.StringIO()
-    if (
-        all(values.ndim == 1 for values in columns.values())
-        and len({v.size for v in columns.values()}) == 1
-    ):
-        _rows(text, list(columns), zip(*columns.values(), strict=True))
-    elif all(values.ndim == 2 and values.shape[1] == 2 for values in columns.values()):
-        rows = ((name, *point) for name, values in columns.items() for point in values)
-        _rows(text, ["path", "x1", "x2"], rows)
-    else:
-        maps = {name: values for name, values in columns.items() if values.ndim == 2}
-        axes = [(i, j) for i in range(columns["g0"].size) for j in range(columns["c"].size)]
-        rows = (
-            (columns["g0"][i], columns["c"][j], *(values[i, j] for values in maps.values()))
-            for i, j in axes
-        )
-        _rows(text, ["g0", "c", *maps], rows)
-    return text.getvalue()
+def tables_of(data: Any) -> dict[str, str]:
+    """The data of a figure as CSV, by how the name of the file goes on.
 
+    "" has one row per point of the figure, "-runs" one row per run, where the figure has seeds.
 
-def _rows(text: io.StringIO, names: Sequence[str], rows: Any) -> None:
-    text.write(",".join(names) + "\n")
-    for row in rows:
-        text.write(
-            ",".join(value if isinstance(value, str) else f"{float(value):.10g}" for value in row)
-            + "\n"
-        )
+    Parameters
+    ----------
+    data : xarray.Dataset
+
+    Returns
+    -------
+    dict of str -> str
+    """
+    own = {"alpha", "time"} | set(map(str, data.dims))
+    data = data.drop_vars([name for name in data.coords if name not in own])
+    runs = [name for name in data.data_vars if "seed" in data[name].dims]
+    frames = {"": data.drop_vars([*runs, "seed"], errors="ignore")}
+    if runs:
+        frames["-runs"] = data[runs]
+    return {
+        suffix: frame.to_dataframe().dropna(how="all").to_csv(float_format="%.10g")
+        for suffix, frame in frames.items()
+    }
 
 
 def _netcdf(experiment: Experiment, result: Result, seeds: int) -> bytes:
-    import xarray
-
-    variables: dict[str, Any] = {}
-    for name, values in result.data.items():
-        array = np.asarray(values)
-        variables[name] = (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array)
-    attributes = {
-        "title": experiment.title,
-        "caption": experiment.caption,
-        "seeds": result.seeds or seeds,
-        **machine(),
-    }
-    data = xarray.Dataset(variables, attrs=attributes)
+    """The dataset as a file, with how it was made."""
+    about = {"title": experiment.title, "caption": experiment.caption, **machine()}
+    data = result.data.assign_attrs(about | {"seeds": result.seeds or seeds})
     return bytes(data.to_netcdf(engine="h5netcdf"))

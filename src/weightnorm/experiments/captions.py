@@ -1,0 +1,65 @@
+"""What each figure shows, in our words."""
+
+from __future__ import annotations
+
+CAPTIONS = {
+    "figure-1": """
+        Norm at the end against the scale g0 of the start; all steps 0.005. Gradient descent keeps
+        the part of its start that the data cannot see; WN and rPGD, which overlap, forget it up to
+        g0 ≈ 2. Bands are one standard deviation over seeds; thin lines are the exact limits of the
+        flows.
+    """,
+    "figure-2": """
+        One equation, two unknowns; the loss is zero on the vertical line, and c is its point of
+        smallest norm. From a, gradient descent goes to d and the WN flow to e; with the scale fixed
+        first (to b) and thawed then, it reaches c; with a slow scale (ratio 0.05) it goes there
+        almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this small start the WN
+        flow ends farther from c than gradient descent, opposite to the paper's text.
+    """,
+    "figure-3-top": """
+        As Figure 1 with all steps 0.1. WN and rPGD part for g0 > 2, and both leave the limit of the
+        flow.
+    """,
+    "figure-3-bottom": """
+        As Figure 1 with step 1/(g²λmax) for w (times ‖w‖² for WN; the paper prints ‖w‖) and 0.005
+        for g, from g0 = 0.1 on. Starts much nearer to zero can trap rPGD in a cycle in which g and
+        w change sign at every step.
+    """,
+    "figure-4-top": """
+        Norm at the end from g0 = 2.8, steps 0.01, against the condition number of A. The lines are
+        flat, as the exact limit says they must be; what they lose at a large κ comes from stopping
+        at loss 1e-5.
+    """,
+    "figure-4-bottom": """
+        As above with the scale frozen for 5,000 steps and then moved with step 0.1.
+    """,
+    "figure-5-left": """
+        Matrix sensing: the nuclear norm of X at the end over the certified minimum of the same
+        seed, against the scale α of the start (g0 = α², D0 = α² I), with equal steps for W and g;
+        each method at the first step that converges, halving from 0.5, as in the paper. Dotted
+        lines are certified minima: over positive semidefinite matrices, the reference for GD, WN
+        and rPGD, and over symmetric ones, for the -Diag methods (tried up to α = 5), whose scales
+        may turn negative; the dashed line is the matrix that was measured. Bars are one standard
+        deviation over seeds, triangles at the edge lie beyond it. The first step that converges
+        sits at the edge of stability, and where WN ends there is close to arbitrary. Only one-scale
+        rPGD, which does not converge before its step is near 1e-4, lies on its minimum.
+    """,
+    "figure-5-right": """
+        As on the left with the scale frozen for 1,000 steps. From large starts the -Diag methods
+        keep the trace of their start, 30α²: the columns alone fit the data and D stays where it is.
+    """,
+    "figure-5-refined": """
+        Beyond the paper: the same with each step halved four times more (rPGD's is small enough
+        already; it was tried at four starts), for equal steps and for two phases, and the recovery
+        error ‖X − X*‖_F/‖X*‖_F. The accidents of the step search are gone: GD stays above the
+        minimum from any start, WN comes near it, one-scale rPGD lies on it as long as α² is below
+        it. Minimum nuclear norm is not recovery: 60 measurements do not determine a 30 × 30 matrix
+        of rank 4, and no method comes near X*, whose nuclear norm is the upper line.
+    """,
+    "phase-diagram": """
+        Beyond the paper: distance to the minimum-norm solution over g0 and c, for ‖x*‖ = 3 and
+        ‖w0⊥‖² = 0.6. The solid line parts where WN ends closer from where gradient descent does;
+        right of the dashed line, and above its upper branch, the limit printed in the paper is off
+        by more than 1 %.
+    """,
+}

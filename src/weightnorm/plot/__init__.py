@@ -1,0 +1,13 @@
+"""Plots of runs with the exact theory drawn over them.
+
+Each function takes matplotlib axes, or makes its own, and returns them, so that what it drew can be
+labelled, saved or drawn over. All share one style; its colours can be told apart by the
+colour-blind, and lines that may overlap differ in dashes as well.
+"""
+
+from .norms import end_norms
+from .paths import path
+from .phase import phase_diagram
+from .trajectories import trajectory
+
+__all__ = ["end_norms", "path", "phase_diagram", "trajectory"]

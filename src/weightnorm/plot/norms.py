@@ -1,0 +1,222 @@
+"""end_norms: where runs end, against their start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..grids import exact_norms
+from ..result import Status
+from .style import THEORY, clean, label_of, looks, new_axes
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+OVER = ("start", "seed")  # dimensions that are averaged over
+NAMES = {
+    "scale": "scale of the start, g₀",
+    "alpha": "scale of the start, α",
+    "condition_number": "condition number of A, κ",
+    "step": "step size",
+    "noise": "standard deviation of the noise on y",
+}
+SOLID: Any = ("-", 0.8)
+LOGARITHMIC = ("condition_number", "step", "alpha")
+
+
+def end_norms(
+    dataset: xarray.Dataset,
+    ax: Axes | None = None,
+    *,
+    x: str | None = None,
+    relative_to: str | None = None,
+    top: float | None = None,
+    theory: bool = True,
+    labels: dict[str, str] | None = None,
+) -> Axes:
+    """Draw the norm at the end against the start, one line per algorithm, with the exact limits.
+
+    Lines are means over starts and seeds, bands one standard deviation. A hollow marker stands
+    where some runs did not converge. Thin grey lines are where the runs end as their steps shrink,
+    exactly; the dotted line is the minimum norm.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of `wn.sweep`, of a sweep file, or of `weightnorm reproduce`.
+    ax : matplotlib axes, optional
+        Drawn into; new ones by default.
+    x : str, optional
+        The dimension, or a coordinate along it, on the horizontal axis; by default the first of
+        scale, condition_number, step and others that has more than one value.
+    relative_to : str, optional
+        A coordinate to divide the norms by, such as "minimum_norm".
+    top : float, optional
+        Norms above are drawn as triangles at this height.
+    theory : bool
+        Whether to draw the exact limits, where they are known (least squares).
+    labels : dict, optional
+        What the legend calls each algorithm.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        If another dimension has several values: select one, or draw one plot for each.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(seed=0)
+    >>> starts = [wn.datasets.random_direction(50, seed) for seed in range(3)]
+    >>> methods = {"gd": wn.GradientDescent(0.1), "rpgd": wn.RPGD(0.1, 0.1)}
+    >>> ax = wn.plot.end_norms(wn.sweep(problem, methods, [0.5, 1.0, 2.0, 4.0], starts))
+    >>> ax.get_xlabel()
+    'scale of the start, g₀'
+    """
+    if "norm" not in dataset or "algorithm" not in dataset.norm.dims:
+        raise ValueError("dataset must have the variable norm over a dimension algorithm")
+    dim, places, name = _horizontal(dataset, x)
+    others = [str(d) for d in dataset.norm.dims if d not in ("algorithm", dim)]
+    several = {d: dataset.sizes[d] for d in others if d not in OVER and dataset.sizes[d] > 1}
+    if several:
+        first = next(iter(several))
+        raise ValueError(
+            f"dataset has several values of {', '.join(several)} as well: select one with "
+            f".sel({first}=…), or draw one plot for each"
+        )
+    ax = new_axes(ax)
+    unit = 1.0 if relative_to is None else dataset[relative_to]
+    norm = (dataset.norm / unit).transpose("algorithm", dim, ...)
+    mean, spread = norm.mean(others).values, norm.std(others).values
+    partly = _partly(dataset, dim, others)
+    algorithms = [str(a) for a in dataset.algorithm.values]
+    kinds = [str(k) for k in np.atleast_2d(dataset.kind)[0]] if "kind" in dataset.coords else None
+    styles = looks(algorithms, kinds)
+    for row, algorithm in enumerate(algorithms):
+        text = (labels or {}).get(algorithm, label_of(algorithm))
+        _line(ax, places, mean[row], spread[row], styles[algorithm], text, top)
+        hollow = partly[row] & np.isfinite(mean[row])
+        if hollow.any():
+            colour = styles[algorithm][0]
+            shown = mean[row][hollow] if top is None else np.minimum(mean[row][hollow], top)
+            ax.plot(places[hollow], shown, "o", mfc="white", mec=colour, markersize=4)
+    if theory:
+        _theory(ax, dataset, places, dim, others, unit)
+    _minimum(ax, dataset, unit, relative_to)
+    ax.set_xlabel(NAMES.get(name, name))
+    ax.set_ylabel("norm at the end, ‖x‖" if relative_to is None else "norm at the end / minimum")
+    if name in LOGARITHMIC:
+        _logarithmic(ax, places)
+    elif places.size > 1:
+        ax.set_xlim(float(places.min()), float(places.max()))
+    clean(ax)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _horizontal(dataset: Any, x: str | None) -> tuple[str, Any, str]:
+    """The dimension to draw along, its values, and the name of these."""
+    if x is None:
+        known = ["scale", "condition_number", "step"]
+        known += [str(d) for d in dataset.norm.dims if d not in (*known, *OVER, "algorithm")]
+        sized = [d for d in known if d in dataset.norm.dims]
+        x = next((d for d in sized if dataset.sizes[d] > 1), sized[0] if sized else "")
+    if x not in dataset.coords or len(dataset[x].dims) != 1:
+        raise ValueError(f"x must be a dimension of dataset or a coordinate along one, got {x!r}")
+    return str(dataset[x].dims[0]), np.asarray(dataset[x].values, dtype=float), x
+
+
+def _partly(dataset: Any, dim: str, others: list[str]) -> Any:
+    """Where some of the runs that were made did not converge."""
+    if "status" not in dataset:
+        return np.zeros((dataset.sizes["algorithm"], dataset.sizes[dim]), dtype=bool)
+    status = dataset.status.transpose("algorithm", dim, ...)
+    made = status != Status.UNDEFINED.code
+    return ((status != Status.CONVERGED.code) & made).any(others).values
+
+
+def _line(
+    ax: Any,
+    x: Any,
+    mean: Any,
+    spread: Any,
+    look: tuple[str, str, str],
+    text: str,
+    top: float | None,
+) -> None:
+    colour, dashes, marker = look
+    drawn = np.isfinite(mean)
+    if top is None:
+        ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(x[drawn], mean[drawn], dashes, color=colour, label=text, linewidth=1.8)
+        return
+    beyond = mean > top
+    bars = np.where(beyond, 0.0, spread)[drawn]
+    options: dict[str, Any] = {"markersize": 4.5, "linewidth": 1.3, "capsize": 2, "elinewidth": 0.8}
+    ax.errorbar(
+        x[drawn], np.minimum(mean, top)[drawn], bars, fmt=marker + "-", color=colour, label=text,
+        **options,
+    )  # fmt: skip
+    for place in np.flatnonzero(beyond):
+        where = (x[place], top)
+        ax.annotate("▲", where, ha="center", va="bottom", color=colour, fontsize=8,
+                    annotation_clip=False)  # fmt: skip
+
+
+def _theory(ax: Any, dataset: Any, x: Any, dim: str, others: list[str], unit: Any) -> None:
+    """The exact limits, once for gradient descent and once for each ratio of rates."""
+    limit = exact_norms(dataset)
+    if limit is None:
+        return
+    if dim not in limit.dims:
+        limit = limit.expand_dims({dim: dataset[dim]})
+    limit = limit / unit
+    mean = limit.mean([d for d in limit.dims if d in others]).transpose("algorithm", dim)
+    kinds, ratios = dataset.kind.values, dataset.ratio.values
+    seen: set[Any] = set()
+    dashes: Any = iter((("-.", 0.8), ((0, (3, 1, 1, 1, 1, 1)), 0.8), (":", 1.0)))
+    for row, values in enumerate(mean.values):
+        flow = kinds[row] != "gd"
+        key = float(ratios[row]) if flow else "gd"
+        if key in seen or not np.isfinite(values).any():
+            continue
+        seen.add(key)
+        if not flow:
+            text, style = "exact limit of gradient descent", SOLID
+        else:
+            ratio = "" if np.isclose(key, 1.0) else f", c = {key:.3g}"
+            text, style = f"exact limit of the WN flow{ratio}", next(dashes, ("--", 0.6))
+        ax.plot(x, values, color=THEORY, linestyle=style[0], linewidth=style[1], label=text)
+
+
+def _minimum(ax: Any, dataset: Any, unit: Any, relative_to: str | None) -> None:
+    """The minimum norm, if all runs have the same."""
+    if "minimum_norm" not in dataset.coords or "algorithm" in dataset.minimum_norm.dims:
+        return
+    values = np.asarray(dataset.minimum_norm / unit)
+    value = float(values.mean())
+    if np.ptp(values) > 1e-6 * value:
+        return
+    ax.axhline(value, color="black", linewidth=0.8, linestyle=":")
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(low, value - 0.08 * (high - value)), high)  # room for the text
+    text = f"minimum norm ‖x*‖ = {value:.4g}" if relative_to is None else "minimum norm"
+    where = {"xytext": (4, -4), "textcoords": "offset points", "va": "top", "fontsize": 9}
+    ax.annotate(text, (0.0, value), xycoords=ax.get_yaxis_transform(), **where)
+
+
+def _logarithmic(ax: Any, x: Any) -> None:
+    ax.set_xscale("log")
+    if x.size > 1 and x.max() / x.min() < 1e3:
+        round_ones = [v for v in x if f"{v:.6e}"[0] in "125" and f"{v:.6e}"[2:8] == "000000"]
+        ticks = round_ones if len(round_ones) > 2 else list(x)
+        ax.set_xticks(ticks, [f"{v:g}" for v in ticks])
+        ax.minorticks_off()
