@@ -10,7 +10,7 @@ import numpy as np
 
 import weightnorm as wn
 
-problem = wn.datasets.make_regression(num_samples=20, num_features=50, scale=3.0, seed=0)
+problem = wn.datasets.make_regression(num_samples=20, num_features=50, solution_norm=3.0, seed=0)
 starts = [wn.datasets.random_direction(50, seed) for seed in range(20)]
 scales = np.linspace(0.05, 4.5, 60)
 methods = {
@@ -29,7 +29,7 @@ styles = {
     "linestyle": ["-", "-", "--", "-"],
 }  # colour-blind safe
 for name, colour, line in zip(methods, styles["color"], styles["linestyle"], strict=True):
-    norm = data.norm.sel({"method": name})
+    norm = data.norm.sel({"algorithm": name})
     middle, spread = norm.mean("start"), norm.std("start")
     axes.plot(scales, middle, color=colour, linestyle=line, label=name)
     axes.fill_between(

@@ -18,9 +18,8 @@ from sklearn.model_selection import train_test_split
 import weightnorm as wn
 
 NUM_FEATURES, NUM_TRAIN, SEEDS = 2_000, 300, range(2)
-STARTS = np.array(
-    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
-)  # norms of the start, over that of the minimum-norm fit
+# norms of the start, over that of the minimum-norm fit
+STARTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
 METHODS = {
     "gradient descent": {"method": "gd"},
     "weight normalization": {"method": "wn", "ratio": 0.1},
@@ -52,9 +51,8 @@ for i, seed in enumerate(SEEDS):
     X, X_test, y, y_test = train_test_split(
         features(pixels, seed), target, train_size=NUM_TRAIN, random_state=seed
     )
-    least = LinearRegression().fit(
-        X, y
-    )  # of smallest norm, since there are more features than samples
+    # of smallest norm, since there are more features than samples
+    least = LinearRegression().fit(X, y)
     lines["minimum norm"].append(error(least, X_test, y_test))
     lines["ridge (cross-validated)"].append(
         error(RidgeCV(np.logspace(-6, 3, 28)).fit(X, y), X_test, y_test)

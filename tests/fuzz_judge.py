@@ -18,10 +18,11 @@ from weightnorm.problems.nuclear_norm import MinimumNuclearNorm
 from weightnorm.step_search import StepSearch
 from weightnorm.theory import Limit, Statement
 
+# scikit-learn asks for the second
 ALLOWED_WARNINGS = (
     "ConvergenceWarning",
     "DataConversionWarning",
-)  # scikit-learn asks for the second
+)
 
 
 def judge_error(error: BaseException, text: str) -> str | None:

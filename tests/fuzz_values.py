@@ -103,13 +103,14 @@ HARMLESS_ARRAYS = (
     "{0}.astype('>f8')", "np.asfortranarray({0})", "tuple({0}.tolist())",
     "np.rint(3 * {0}).astype(np.int8)",
 )  # fmt: skip
+# never to be accepted as data
 DEAD_GIVEAWAYS = (
     "nan)",
     "* nan",
     "+ 1j",
     "mask={0} > 0",
     "lambda r",
-)  # never to be accepted as data
+)
 
 
 class Values:

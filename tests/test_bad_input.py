@@ -91,9 +91,9 @@ def with_entry(array, value):
         ),
         (lambda: wn.datasets.make_regression(seed=1.5), TypeError, "seed must be a whole number"),
         (
-            lambda: wn.datasets.make_regression(scale=-1),
+            lambda: wn.datasets.make_regression(solution_norm=-1),
             ValueError,
-            "scale must be at least 0, got -1",
+            "solution_norm must be at least 0, got -1",
         ),
         (lambda: wn.RPGD(-0.1, 0.1), ValueError, "direction_step must be at least 0, got -0.1"),
         (lambda: wn.RPGD(0.1, np.nan), ValueError, "scale_step must be finite, got nan"),
@@ -375,9 +375,9 @@ def with_entry(array, value):
         ),
         (lambda: wn.datasets.sensing_start(2**40), ValueError, "size · size must be at most"),
         (
-            lambda: wn.datasets.make_regression(scale=1e200),
+            lambda: wn.datasets.make_regression(solution_norm=1e200),
             ValueError,
-            "scale must be at most 1e140",
+            "solution_norm must be at most 1e140",
         ),
         (lambda: wn.theory.plan(A, 0.1), TypeError, "problem must be a LeastSquares, got ndarray"),
         (

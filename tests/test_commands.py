@@ -11,7 +11,7 @@ import pytest
 from commands import WRITING, commands, run
 
 from weightnorm import _files
-from weightnorm.experiments import sensing
+from weightnorm.experiments import search
 from weightnorm.experiments.runs import Settings
 
 
@@ -144,6 +144,7 @@ def test_a_reproduction_on_a_disk_that_fills_up(tmp_path, monkeypatch, spare):
     ]  # its cache, where home is unwritable
     found = sorted(path.name for path in files)
     names = [
+        "figure-1-runs.csv",
         "figure-1.csv",
         "figure-1.nc",
         "figure-1.pdf",
@@ -168,13 +169,11 @@ def test_a_sweep_on_a_disk_that_fills_up(tmp_path, monkeypatch):
 
 def test_a_part_that_cannot_be_kept_is_used_all_the_same(tmp_path, monkeypatch):
     """Parts of Figure 5 are kept for a second start only; a full disk does not end the first."""
-    part = {
-        name: np.ones((len(sensing.KEYS), len(sensing.QUICK.alphas))) for name in sensing.PER_RUN
-    }
-    part |= {name: np.array(1.0) for name in sensing.PER_SEED}
-    monkeypatch.setattr(sensing, "_search_part", lambda *_: part)
+    part = {name: np.ones((len(search.KEYS), len(search.QUICK.alphas))) for name in search.PER_RUN}
+    part |= {name: np.array(1.0) for name in search.PER_SEED}
+    monkeypatch.setattr(search, "_search_part", lambda *_: part)
     fill_disk(monkeypatch, tmp_path, False)
-    found = sensing._searched.__wrapped__(Settings(seeds=1, quick=True, folder=tmp_path))
+    found = search._searched.__wrapped__(Settings(seeds=1, quick=True, folder=tmp_path))
     assert found.truth.tolist() == [1.0]
 
 

@@ -15,9 +15,9 @@ from weightnorm._pool import share
 from weightnorm.engine import kernels
 from weightnorm.engine.backends import diagonal
 from weightnorm.engine.batch import Start
+from weightnorm.engine.grid import compute_grid
 from weightnorm.engine.loop import Policy, Standstill, loop
 from weightnorm.engine.start import start
-from weightnorm.sweep import compute_grid
 
 COMPILED = ["gd", "wn", "rpgd", "gd with momentum", "wn with momentum", "rpgd with momentum"]
 
@@ -72,9 +72,9 @@ def test_runs_on_different_problems_share_a_batch(name):
         for m in (2, 5, 7)
     ]
     starts, scales = np.array([wn.datasets.random_direction(14, s) for s in range(6)]), [0.5, 1.5]
-    together, _ = compute_grid(problems, {"m": method}, scales, starts, 1e-6, 3_000)
+    together = compute_grid(problems, {"m": method}, scales, starts, 1e-6, 3_000).arrays
     for i, problem in enumerate(problems):
-        alone, _ = compute_grid(problem, {"m": method}, scales, starts, 1e-6, 3_000)
+        alone = compute_grid(problem, {"m": method}, scales, starts, 1e-6, 3_000).arrays
         np.testing.assert_array_equal(alone["num_steps"][0, i], together["num_steps"][0, i])
         for variable in ("norm", "loss", "perp_norm", "distance", "final_scale"):
             np.testing.assert_allclose(alone[variable][0, i], together[variable][0, i], rtol=1e-12)
@@ -91,10 +91,9 @@ def test_problems_with_curvatures_of_their_own_share_a_batch():
     ]
     starts = rng.standard_normal((120, 4))
     method = wn.RPGD(wn.schedules.curvature(0.5), wn.schedules.curvature(0.1))
-    found, _ = compute_grid(problems, {"m": method}, [1.0], starts, 0.5, 20_000)
-    assert {1, 0} <= set(
-        np.ravel(found["status"] == 0).astype(int).tolist()
-    )  # some floors are above the tolerance
+    found = compute_grid(problems, {"m": method}, [1.0], starts, 0.5, 20_000).arrays
+    # some floors are above the tolerance
+    assert {1, 0} <= set(np.ravel(found["status"] == 0).astype(int).tolist())
     for i, problem in enumerate(problems):
         run = wn.run(method, problem, 1.0, starts[i], tolerance=0.5, max_steps=20_000)
         if i < 6:  # by the rules in NumPy, with λmax in both steps
@@ -276,9 +275,8 @@ def test_a_status_does_not_depend_on_the_other_runs():
     """Whether a run is judged at a look is its own affair: alone it stops where it stops in
     company.
     """
-    problem = wn.LeastSquares(
-        np.vstack([A, A[:2]]), RNG.standard_normal(8)
-    )  # an unreachable y: runs come to rest
+    # an unreachable y: runs come to rest
+    problem = wn.LeastSquares(np.vstack([A, A[:2]]), RNG.standard_normal(8))
     starts, scales = RNG.standard_normal((6, 14)), [0.3, 1.0, 4.0]
     for method in (wn.WeightNorm(0.02, 0.5), wn.RPGD(0.2, 0.05), wn.GradientDescent(0.02)):
         together = wn.sweep(
@@ -312,12 +310,13 @@ def test_code_found_under_another_signature_is_not_run(tmp_path):
     """
     code = (
         "import sys, numpy as np, weightnorm as wn\n"
-        "from weightnorm.sweep import compute_grid\n"
+        "from weightnorm.engine.grid import compute_grid\n"
         "p = [wn.datasets.make_regression(5, 14, condition_number=2.0, seed=s) for s in "
         "range(20)]\n"
         "w = np.array([wn.datasets.random_direction(14, s) for s in range(20)])\n"
         "which = p if sys.argv[1] == 'many' else p[3]\n"
-        "found, _ = compute_grid(which, {'m': wn.GradientDescent(0.05)}, [1.0], w, 1e-5, 10**4)\n"
+        "m = {'m': wn.GradientDescent(0.05)}\n"
+        "found = compute_grid(which, m, [1.0], w, 1e-5, 10**4).arrays\n"
         "print(int(found['num_steps'][0, 3, 0]))\n"
     )
 

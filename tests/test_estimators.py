@@ -163,9 +163,8 @@ def test_warm_start_pipeline_grid_search_and_pickle():
     X, y, w0 = problem(6, n=30, d=60)
     warm = wn.WeightNormRegressor("gd", coef_init=w0, fit_intercept=False, tol=1e-14).fit(X, y)
     rest = w0 - np.linalg.pinv(X) @ (X @ w0)
-    np.testing.assert_allclose(
-        warm.coef_ - np.linalg.pinv(X) @ y, rest, atol=1e-5
-    )  # gradient descent keeps its start
+    # gradient descent keeps its start
+    np.testing.assert_allclose(warm.coef_ - np.linalg.pinv(X) @ y, rest, atol=1e-5)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), wn.WeightNormRegressor(random_state=0)),
         {"weightnormregressor__ratio": [0.05, 1.0], "weightnormregressor__scale": [0.0, 10.0]},

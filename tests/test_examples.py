@@ -64,3 +64,35 @@ def test_the_readme_tells_the_truth():
             assert {name: real[name] for name in told} == pytest.approx(told, rel=1e-3)
             shown += 1
     assert shown == 3
+
+
+def test_the_guide_runs():
+    """Every Python block of docs/guide.md, one after the other; plots are not shown."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    text = (Path(__file__).parents[1] / "docs" / "guide.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    plt.close("all")
+    assert len(blocks) >= 6
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/guide.md", "docs/figures.md"]
+    + ["docs/benchmarks.md", "docs/estimators.md", "docs/sweep-files.md"],
+)
+def test_pages_fit_a_screen_and_their_links_lead_somewhere(name):
+    path = Path(__file__).parents[1] / name
+    text = path.read_text(encoding="utf-8")
+    long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]
+    assert long == []
+    for link in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (path.parent / link).exists(), link
+    if name == "README.md":
+        assert len(text.splitlines()) <= 120

@@ -69,9 +69,8 @@ def test_small_ratios_do_not_cancel(c):
     problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, 0)
     limit = theory.flow_limit(problem, 4.0, w0, c)
     assert limit.applies
-    assert limit.norm == pytest.approx(
-        4.0, abs=c
-    )  # the norm of a solution that the scale need not move to
+    # the norm of a solution that the scale need not move to
+    assert limit.norm == pytest.approx(4.0, abs=c)
     assert limit.norm == limit.scale == pytest.approx(np.linalg.norm(limit.weights), rel=1e-14)
     assert np.linalg.norm(problem.A @ limit.weights - problem.y) < 1e-13
     predicted = theory.finite_step_limit(problem, 4.0, w0, "rpgd", 1e-3, c)
@@ -106,16 +105,15 @@ def test_targets_whose_squares_overflow_are_refused_by_name(size):
             ValueError, match=r"y has a largest entry of .*, whose square overflows"
         ):
             make()
-    with pytest.raises(ValueError, match="scale must be at most 1e140"):
-        wn.datasets.make_regression(scale=size)
+    with pytest.raises(ValueError, match="solution_norm must be at most 1e140"):
+        wn.datasets.make_regression(solution_norm=size)
 
 
 @given(power=st.integers(-310, 139))
 @settings(max_examples=60, deadline=None)
 def test_the_minimum_norm_solution_has_the_units_of_y(power):
-    A = np.array(
-        [[1.0, 0.5, 0.0], [0.0, 1.0, 0.25], [1.0, 1.5, 0.25]]
-    )  # the third row is the sum of the others
+    # the third row is the sum of the others
+    A = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.25], [1.0, 1.5, 0.25]])
     unit = 10.0**power
     base, problem = (
         wn.LeastSquares(A, [1.0, 2.0, 3.5]),

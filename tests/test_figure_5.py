@@ -7,7 +7,7 @@ import pytest
 from reference import sensing_gradients, sensing_weights
 
 import weightnorm as wn
-from weightnorm.experiments import EXPERIMENTS, sensing
+from weightnorm.experiments import EXPERIMENTS, search, sensing
 from weightnorm.experiments.runs import Settings
 from weightnorm.sweeps.store import write_arrays
 
@@ -105,8 +105,8 @@ def test_a_run_that_did_not_converge_turns_the_verdict(searched, monkeypatch, ph
 
 def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
     part = {
-        name: np.array([getattr(searched, name)[key][0] for key in sensing.KEYS])
-        for name in ("first", "refined", "error", "step")
+        name: np.array([getattr(searched, name)[key][0] for key in search.KEYS])
+        for name in ("first", "refined", "error", "step", "loss")
     }
     part["num_steps"] = np.ones_like(part["first"])
     part |= {over: np.array(searched.references[over][0]) for over in ("psd", "symmetric")}
@@ -117,24 +117,24 @@ def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
         kept[path.name] = key
         write_arrays(path, key, arrays)
 
-    def search(layout, seed, slow, stop):
+    def search_part(layout, seed, slow, stop):
         calls.append(slow)
         return part
 
-    monkeypatch.setattr(sensing, "_search_part", search)
-    monkeypatch.setattr(sensing, "write_arrays", remember)
+    monkeypatch.setattr(search, "_search_part", search_part)
+    monkeypatch.setattr(search, "write_arrays", remember)
     settings = Settings(seeds=1, quick=True, folder=tmp_path)
-    again = sensing._searched.__wrapped__(settings)
+    again = search._searched.__wrapped__(settings)
     assert sorted(calls) == [False, True]
     assert not list(tmp_path.iterdir())  # complete: nothing is left behind
     for name, key in kept.items():
         write_arrays(tmp_path / name, key, part)  # as if it had been interrupted here
-    resumed = sensing._searched.__wrapped__(settings)
+    resumed = search._searched.__wrapped__(settings)
     assert len(calls) == 2
     np.testing.assert_array_equal(resumed.first["equal", "wn"], again.first["equal", "wn"])
     for name, key in kept.items():
         path = tmp_path / name
         write_arrays(path, key, part)
     path.write_bytes(path.read_bytes()[:-100])  # truncated: computed again
-    sensing._searched.__wrapped__(settings)
+    search._searched.__wrapped__(settings)
     assert len(calls) == 3

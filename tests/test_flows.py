@@ -38,7 +38,7 @@ def w0():
 @pytest.mark.parametrize("scale", [-1.0, 0.5, 3.0, 4.0])
 def test_equals_an_integration_in_d_dimensions(problem, w0, scale, ratio):
     trajectory = wn.flow(problem, scale, w0, ratio, tolerance=0, max_time=1.5)
-    assert trajectory.status == "max_steps"
+    assert trajectory.status == "max_time"
     assert trajectory.time[-1] == 1.5
     expected = in_d_dimensions(problem, scale, w0, ratio, 1.5)
     np.testing.assert_allclose(
@@ -62,9 +62,8 @@ def test_the_trajectory_is_consistent(problem, w0):
     perp = [np.linalg.norm(problem.split(x)[1]) for x in trajectory.weights[:: n // 5]]
     np.testing.assert_allclose(trajectory.perp_norm[:: n // 5], perp, rtol=1e-8)
     assert (np.diff(trajectory.loss) <= 1e-14).all()
-    assert trajectory.loss[-1] == pytest.approx(
-        1e-10, rel=1e-3
-    )  # stopped at the tolerance, not beyond it
+    # stopped at the tolerance, not beyond it
+    assert trajectory.loss[-1] == pytest.approx(1e-10, rel=1e-3)
     assert "converged at time" in repr(trajectory)
 
 
@@ -86,7 +85,7 @@ def test_an_error_of_the_norm_does_not_grow():
     """A start next to the row space at a large scale: w⊥ grows by e^{6}, and an error of ‖w‖
     would with it.
     """
-    problem = wn.datasets.make_regression(6, 11, condition_number=30.0, scale=1.0, seed=0)
+    problem = wn.datasets.make_regression(6, 11, condition_number=30.0, solution_norm=1.0, seed=0)
     inside, rest = problem.split(wn.datasets.random_direction(11, 0))
     w0 = inside + 4e-5 * rest / np.linalg.norm(rest)
     end = wn.flow(problem, 2.0, w0, 0.25, tolerance=1e-26)

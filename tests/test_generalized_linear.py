@@ -145,7 +145,7 @@ def test_sweep_equals_runs_and_goes_on():
     table = wn.sweep(problem, METHODS, [0.5, 1.0], w0, tolerance=1e-2, max_steps=5000)
     for name, method in METHODS.items():
         result = wn.run(method, problem, 1.0, w0, tolerance=1e-2, max_steps=5000)
-        entry = table.sel({"method": name, "scale": 1.0}).isel(start=0)
+        entry = table.sel({"algorithm": name, "scale": 1.0}).isel(start=0)
         assert int(entry.num_steps) == result.num_steps
         assert float(entry.norm) == pytest.approx(result.norm, rel=1e-12)
         half = wn.run(method, problem, 1.0, w0, tolerance=1e-2, max_steps=result.num_steps // 2)
@@ -205,14 +205,12 @@ def test_hostile_data_has_defined_answers():
     A, _, w0 = data("logistic")
     one_class = wn.GeneralizedLinear(A, np.ones(8), "logistic")
     assert wn.run(wn.RPGD(0.05, 0.05), one_class, 1.0, w0, tolerance=0.5).status == "converged"
-    zeros = wn.GeneralizedLinear(
-        A, np.zeros(8), "poisson"
-    )  # e^z has no minimum: the loss falls for ever
+    # e^z has no minimum: the loss falls for ever
+    zeros = wn.GeneralizedLinear(A, np.zeros(8), "poisson")
     assert wn.run(wn.RPGD(0.1, 0.1), zeros, 1.0, w0, tolerance=0.5).status == "converged"
     assert np.isfinite(zeros.value(np.zeros(20)))
-    assert (
-        wn.run(wn.GradientDescent(1.0), zeros, 1e4, w0, max_steps=100).status == "diverged"
-    )  # e^z overflows
+    # e^z overflows
+    assert wn.run(wn.GradientDescent(1.0), zeros, 1e4, w0, max_steps=100).status == "diverged"
     logistic = wn.GeneralizedLinear(A, [0, 1] * 4, "logistic")
     assert np.isfinite(logistic.value(1e300 * w0))
     assert np.isfinite(logistic.gradient(1e300 * w0)).all()

@@ -139,7 +139,7 @@ def test_a_method_that_says_so_runs_reduced_and_gives_the_same(problem):
 
 @pytest.mark.parametrize("kind", [Clipped, Preconditioned])
 def test_what_no_trial_would_find_out_is_right_too(kind):
-    large = wn.datasets.make_regression(4, 9, scale=300.0, seed=0)
+    large = wn.datasets.make_regression(4, 9, solution_norm=300.0, seed=0)
     x = 200.0 * W0
     for _ in range(50):
         gradient = large.A.T @ (large.A @ x - large.y)

@@ -123,7 +123,7 @@ def test_a_peer_that_is_not_installed_is_skipped_with_a_line(monkeypatch):
     assert report.ratios(table).keys() == {"NumPy, all runs batched", "NumPy, a loop per run"}
 
 
-def test_the_measured_section_of_the_readme_is_what_was_measured():
+def test_the_measurements_shown_are_what_was_measured():
     """Written by tools/measured.py from benchmarks/latest.json, and not by hand."""
     import importlib.util
     import json
@@ -136,3 +136,5 @@ def test_the_measured_section_of_the_readme_is_what_was_measured():
     readme = (root / "README.md").read_text(encoding="utf-8")
     data = json.loads((root / "benchmarks" / "latest.json").read_text(encoding="utf-8"))
     assert measured.rewritten(readme, data) == readme
+    shown = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert measured.page(data) == shown

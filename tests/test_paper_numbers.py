@@ -72,9 +72,8 @@ def test_figure_3_bottom_needs_the_square_of_the_norm(start):
     exact = wn.run(wn.WeightNorm(wn.schedules.curvature(), 0.005), problem, 1e-3, w0)
     assert exact.norm == pytest.approx(2.9955, abs=0.012)
     assert 1000 < exact.num_steps < 2000
-    printed = wn.WeightNorm(
-        wn.schedules.scaled(1.0, scale_power=-2, norm_power=1), 0.005
-    )  # λmax = 1
+    # λmax = 1
+    printed = wn.WeightNorm(wn.schedules.scaled(1.0, scale_power=-2, norm_power=1), 0.005)
     assert wn.run(printed, problem, 1e-3, w0).num_steps > 5 * exact.num_steps
 
 
@@ -100,7 +99,6 @@ def test_figure_4_bottom_two_phase(start):
     thaw = wn.schedules.two_phase(0.0, 0.1, 5001)
     for method in (wn.WeightNorm, wn.RPGD):
         result = wn.run(method(wn.schedules.curvature(), thaw), problem, 2.8, w0)
-        assert result.norm == pytest.approx(
-            3.0, abs=0.0046
-        )  # stopping at 1e-5 biases the norm by −√(2·1e-5)
+        # stopping at 1e-5 biases the norm by −√(2·1e-5)
+        assert result.norm == pytest.approx(3.0, abs=0.0046)
         assert result.num_steps > 5001

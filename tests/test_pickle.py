@@ -154,9 +154,8 @@ class Weighted(wn.GradientDescent):
         object.__setattr__(self, "weights", weights)
 
     def update(self, state, evaluation, vector_step, scale_step):
-        object.__setattr__(
-            self, "trace", lambda: 0
-        )  # what a run leaves behind need not be picklable
+        # what a run leaves behind need not be picklable
+        object.__setattr__(self, "trace", lambda: 0)
         return super().update(state, evaluation, vector_step, scale_step)
 
 

@@ -51,9 +51,8 @@ def test_factorisation_and_minimum_norm_equal_numpy(matrix):
     np.testing.assert_allclose(problem.min_norm_solution(iterative=True), best, atol=1e-10)
     assert problem.floor == pytest.approx(0.5 * np.sum((dense @ best - y) ** 2), abs=1e-14)
     fresh = wn.LeastSquares(A, y)
-    assert fresh.curvature == pytest.approx(
-        np.linalg.norm(dense, 2) ** 2, rel=1e-12
-    )  # without factorising
+    # without factorising
+    assert fresh.curvature == pytest.approx(np.linalg.norm(dense, 2) ** 2, rel=1e-12)
     assert not fresh.is_factorised
 
 
@@ -172,7 +171,9 @@ class TestReduction:
 
 class TestDatasets:
     def test_spectrum_and_solution(self):
-        problem = wn.datasets.make_regression(10, 30, condition_number=8.0, scale=2.0, seed=7)
+        problem = wn.datasets.make_regression(
+            10, 30, condition_number=8.0, solution_norm=2.0, seed=7
+        )
         singular = np.linalg.svd(problem.A)[1]
         np.testing.assert_allclose(singular, np.geomspace(1.0, 1 / 8, 10), rtol=1e-13)
         assert np.linalg.norm(problem.solution) == pytest.approx(2.0)

@@ -25,7 +25,7 @@ def instances(draw):
     m, d = draw(st.integers(1, 7)), draw(st.integers(1, 12))
     condition_number = draw(st.sampled_from([1.0, 2.0, 10.0]))
     problem = wn.datasets.make_regression(
-        m, d, condition_number, draw(st.sampled_from([0.5, 1.0, 3.0])), draw(seeds)
+        m, d, condition_number, draw(st.sampled_from([0.5, 1.0, 3.0])), seed=draw(seeds)
     )
     w0 = wn.datasets.random_direction(d, draw(seeds))
     kind = draw(st.sampled_from(["general", "general", "row space", "nearly orthogonal"]))
@@ -146,7 +146,7 @@ def test_a_sweep_entry_equals_the_run(method, instance):
     data = wn.sweep(
         problem, {"m": rule}, [scale, 1.5 * scale, 0.7], others, tolerance=1e-6, max_steps=2000
     )
-    entry = data.sel({"method": "m", "start": 0}).isel(scale=0)
+    entry = data.sel({"algorithm": "m", "start": 0}).isel(scale=0)
     result = wn.run(rule, problem, scale, w0, tolerance=1e-6, max_steps=2000)
     assert int(entry.num_steps) == result.num_steps
     assert int(entry.status) == result.status.code

@@ -305,15 +305,14 @@ class TestRecording:
         assert result.history.step.tolist() == list(range(0, 10_001, 10))
 
     def test_memory_is_bounded_by_doubling_the_spacing(self, problem, w0, monkeypatch):
-        monkeypatch.setattr(recording.Recorder.__init__, "__defaults__", (100,))
+        monkeypatch.setattr(recording, "MAX_RECORDS", 100)
         result = wn.run(
             wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=9_000, record=3
         )
         history = result.history
         assert 50 < len(history) <= 100
-        assert (
-            history.every == 3 * 32
-        )  # the smallest doubling of 3 with at most 100 records of 9,000 steps
+        # the smallest doubling of 3 with at most 100 records of 9,000 steps
+        assert history.every == 3 * 32
         assert (np.diff(history.step) == history.every).all()
         full = wn.run(
             wn.RPGD(1e-4, 1e-4), problem, 2.0, w0, tolerance=0, max_steps=int(history.step[-1])
@@ -350,9 +349,8 @@ class TestGoingOn:
         assert (part.status, whole.status, rest.status) == ("max_steps", "stationary", "stationary")
         assert rest.total_steps == whole.total_steps
         assert whole.total_steps >= 2 * FIRST_LOOK  # one look cannot tell
-        assert (
-            whole.total_steps.bit_count() == 1
-        )  # looks are at powers of two; which one sees it is up to rounding
+        # looks are at powers of two; which one sees it is up to rounding
+        assert whole.total_steps.bit_count() == 1
 
     def test_with_gradient_descent_after_a_fixed_scale(self, problem, w0):
         first = wn.run(wn.RPGD(wn.schedules.curvature(), 0.0), problem, 0.2, w0, max_steps=2000)

@@ -80,7 +80,7 @@ def test_a_batch_equals_its_twins_over_1000_iterations():
                 X, _ = reference_sensing(
                     kind, problem.sensors, problem.y, scale, W[start], STEPS["equal"][1], 1000
                 )
-                entry = data.sel({"method": kind, "start": start, "scale": scale})
+                entry = data.sel({"algorithm": kind, "start": start, "scale": scale})
                 assert float(entry.norm) == pytest.approx(np.linalg.norm(X, "nuc"), rel=1e-10)
                 assert float(entry.final_scale) == pytest.approx(np.trace(X), rel=1e-10)
                 assert float(entry.recovery_error) == pytest.approx(
@@ -161,7 +161,7 @@ def test_numbers_do_not_depend_on_company_or_threads():
         pair = wn.sweep(
             problem, {kind: methods[kind]}, [4.0], W[2:4], tolerance=1e-6, max_steps=3000
         )
-        entry = whole.sel({"method": kind, "start": 3, "scale": 4.0})
+        entry = whole.sel({"algorithm": kind, "start": 3, "scale": 4.0})
         for name in ("loss", "num_steps", "status"):
             np.testing.assert_array_equal(pair[name].values[0, 1, 0], entry[name].values)
 
@@ -229,9 +229,8 @@ def test_a_standstill_is_called_by_its_name():
 
 
 def test_a_negative_scale_has_a_distance():
-    corner = wn.MatrixSensing(
-        np.diag([1.0, 0.0, 0.0])[None], [-1.0]
-    )  # X₁₁ = −1: the smallest is −e₁e₁ᵀ
+    # X₁₁ = −1: the smallest is −e₁e₁ᵀ
+    corner = wn.MatrixSensing(np.diag([1.0, 0.0, 0.0])[None], [-1.0])
     result = wn.run(wn.RPGD(0.05, 0.05), corner, 1.0, [[1.0], [0.0], [0.0]], tolerance=1e-16)
     assert result.scale == pytest.approx(-1.0)
     assert result.distance < 1e-5
@@ -250,7 +249,7 @@ def test_a_run_equals_its_entry_of_a_sweep(kind):
     W = np.array([wn.datasets.sensing_start(12, seed=seed)["direction"] for seed in range(3)])
     method = build(kind, 1e-3, 1e-3)
     entry = wn.sweep(problem, {kind: method}, [4.0], W, tolerance=1e-6).isel(
-        method=0, start=1, scale=0
+        algorithm=0, start=1, scale=0
     )
     alone = wn.run(method, problem, 4.0, W[1], tolerance=1e-6)
     assert alone.loss == float(entry.loss)
@@ -330,14 +329,12 @@ def test_statuses():
     assert wn.run(wn.GradientDescent(1.0), problem, 1.0, W).status == "diverged"
     stuck = wn.run(wn.GradientDescent(0.01), problem, 0.0, W)
     assert (stuck.status, stuck.num_steps) == ("stationary", 0)
-    moves = wn.run(
-        wn.RPGD(0.001, 0.001), problem, 0.0, W, max_steps=5
-    )  # g = 0, but the loss has a slope in g
+    # g = 0, but the loss has a slope in g
+    moves = wn.run(wn.RPGD(0.001, 0.001), problem, 0.0, W, max_steps=5)
     assert moves.status == "max_steps"
     assert moves.scale != 0.0
-    unreachable = wn.MatrixSensing(
-        np.eye(3)[None], [-1.0]
-    )  # a negative trace, out of reach of U Uᵀ
+    # a negative trace, out of reach of U Uᵀ
+    unreachable = wn.MatrixSensing(np.eye(3)[None], [-1.0])
     floor = wn.run(
         wn.GradientDescent(0.05), unreachable, 1.0, np.eye(3), tolerance=1e-6, max_steps=10**6
     )
@@ -385,7 +382,10 @@ def test_scale_per_column_may_be_a_vector():
             lambda p, W: p.min_nuclear_norm("rank"),
             r"over must be one of 'psd', 'symmetric', 'all', got 'rank'",
         ),
-        (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, W[:5]), r"direction must have 9 rows"),
+        (
+            lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, W[:5]),
+            r"direction must be a factor of shape \(9, r\)",
+        ),
         (lambda p, W: wn.run(wn.RPGD(0.1, 0.1), p, 1.0, 0 * W), r"direction is zero"),
         (
             lambda p, W: wn.run(

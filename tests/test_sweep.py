@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
+from weightnorm.grids import OF_RUNS
 
 STEPS = {
     "gd": wn.GradientDescent(0.05),
@@ -38,22 +39,22 @@ def data(problem, starts):
 
 
 def test_labels(data):
-    assert data.distance.dims == ("method", "start", "scale")
-    assert list(data.method.values) == list(STEPS)
+    assert data.distance.dims == ("algorithm", "start", "scale")
+    assert list(data.algorithm.values) == list(STEPS)
     assert data.scale.values.tolist() == SCALES
-    assert data.sizes == {"method": 5, "start": 11, "scale": 6}
+    assert data.sizes == {"algorithm": 5, "start": 11, "scale": 6}
     variables = {"norm", "loss", "num_steps", "status", "final_scale", "perp_norm", "distance"}
     assert set(data.data_vars) == variables
     assert data.status.dtype == np.int8
-    assert data.status.attrs["flag_meanings"].split() == [status.value for status in wn.Status]
-    assert data.status.attrs["flag_values"].tolist() == [status.code for status in wn.Status]
+    assert data.status.attrs["flag_meanings"].split() == [status.value for status in OF_RUNS]
+    assert data.status.attrs["flag_values"].tolist() == [status.code for status in OF_RUNS]
 
 
 def test_every_entry_equals_its_run(data, problem, starts):
     for name, method in STEPS.items():
         for i, start in enumerate(starts[::3]):
             for scale in SCALES:
-                entry = data.sel({"method": name, "start": 3 * i, "scale": scale})
+                entry = data.sel({"algorithm": name, "start": 3 * i, "scale": scale})
                 if scale == 0.0 and name == "two-phase":
                     assert int(entry.status) == wn.Status.UNDEFINED.code
                     assert np.isnan(entry.norm)
@@ -78,7 +79,7 @@ def test_the_same_bits_for_any_grouping(data, problem, starts):
     block.
     """
     part = wn.sweep(problem, {"wn": STEPS["wn"], "rpgd": STEPS["rpgd"]}, SCALES[1:4], starts[4:7])
-    whole = data.sel({"method": ["wn", "rpgd"], "scale": SCALES[1:4], "start": [4, 5, 6]})
+    whole = data.sel({"algorithm": ["wn", "rpgd"], "scale": SCALES[1:4], "start": [4, 5, 6]})
     for variable in part.data_vars:
         np.testing.assert_array_equal(part[variable].values, whole[variable].values)
 
@@ -95,7 +96,7 @@ def test_full_coordinates_give_the_same(data, starts):
     assert not problem.is_factorised
     for variable in ("norm", "perp_norm", "distance", "num_steps", "status"):
         reduced = data[variable].sel(
-            {"method": ["rpgd", "gd"], "scale": SCALES[2:], "start": range(4)}
+            {"algorithm": ["rpgd", "gd"], "scale": SCALES[2:], "start": range(4)}
         )
         np.testing.assert_allclose(full[variable].values, reduced.values, rtol=1e-8, atol=1e-9)
 
@@ -114,7 +115,7 @@ def test_an_entry_does_not_depend_on_a_neighbour_that_is_stuck():
 
 def test_one_direction_is_one_start(problem, starts):
     assert wn.sweep(problem, {"gd": STEPS["gd"]}, 1.0, starts[0]).sizes == {
-        "method": 1,
+        "algorithm": 1,
         "start": 1,
         "scale": 1,
     }
@@ -124,8 +125,8 @@ def test_divergence_is_data(problem, starts):
     data = wn.sweep(
         problem, {"wild": wn.GradientDescent(1e3), "gd": STEPS["gd"]}, [1.0], starts[:3]
     )
-    assert (data.status.sel({"method": "wild"}) == wn.Status.DIVERGED.code).all()
-    assert (data.status.sel({"method": "gd"}) == wn.Status.CONVERGED.code).all()
+    assert (data.status.sel({"algorithm": "wild"}) == wn.Status.DIVERGED.code).all()
+    assert (data.status.sel({"algorithm": "gd"}) == wn.Status.CONVERGED.code).all()
 
 
 def test_progress_counts_every_run_once(problem, starts):

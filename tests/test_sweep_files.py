@@ -33,7 +33,7 @@ direction_step = { schedule = "curvature" }
 scale_step = 0.1
 
 [methods.wn]
-kind = "weight_norm"
+kind = "wn"
 direction_step = 0.1
 scale_step = 0.1
 initial_norm = 2.0
@@ -276,7 +276,7 @@ def test_keys_are_hashes_of_all_that_a_shard_depends_on(tmp_path):
     for shard in shards:
         content = {
             "format": FORMAT,
-            "problem": shard.problem,
+            "problem": shard.problem | {"loss": "squared"},
             "seed": shard.seed,
             "method": config.methods[shard.method].model_dump(mode="json"),
             "scales": [0.5, 3.0],

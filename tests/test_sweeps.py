@@ -15,10 +15,11 @@ import xarray
 from commands import run
 
 import weightnorm as wn
+from weightnorm._files import UnwritableError
 from weightnorm.sweeps import load_config, run_sweep, store
 from weightnorm.sweeps.execute import StoreError
 from weightnorm.sweeps.load import ConfigError
-from weightnorm.sweeps.plan import Plan, compute_shard
+from weightnorm.sweeps.plan import Plan, compute_shard, shapes_of
 
 TEXT = """
 name = "test"
@@ -26,8 +27,8 @@ tolerance = 1e-5
 max_steps = 3000
 
 [problems]
-num_samples = [4]
-num_features = [9]
+num_samples = 4
+num_features = 9
 condition_number = [1.0, 3.0]
 seeds = 5
 
@@ -36,7 +37,7 @@ scales = { start = 0.5, stop = 3.0, num = 4 }
 num_directions = 2
 
 [methods.gd]
-kind = "gradient_descent"
+kind = "gd"
 step = 0.1
 
 [methods.two-phase]
@@ -66,14 +67,20 @@ def test_the_file_is_a_labelled_grid_that_equals_direct_runs(config, tmp_path):
     outcome = run_sweep(config, tmp_path / "out")
     assert (outcome.computed, outcome.reused) == (20, 0)
     data = data_of(outcome.path)
-    assert dict(data.sizes) == {"problem": 2, "seed": 5, "method": 2, "start": 2, "scale": 4}
+    assert dict(data.sizes) == {
+        "condition_number": 2,
+        "seed": 5,
+        "algorithm": 2,
+        "start": 2,
+        "scale": 4,
+    }
     assert data.condition_number.values.tolist() == [1.0, 3.0]
     assert {"configuration", "versions", "command"} <= set(data.attrs)
     problem = wn.datasets.make_regression(4, 9, 3.0, 3.0, seed=2)
     w0 = wn.datasets.random_direction(9, 2 * 1_000_003 + 1)
     method = wn.RPGD(wn.schedules.curvature(), wn.schedules.two_phase(0.0, 0.1, 50))
     result = wn.run(method, problem, 3.0, w0, max_steps=3000)
-    entry = data.isel(problem=1, seed=2, start=1, scale=3).sel({"method": "two-phase"})
+    entry = data.isel(scale=3).sel(condition_number=3.0, seed=2, start=1, algorithm="two-phase")
     assert float(entry.norm) == pytest.approx(result.norm, rel=1e-12)
     assert int(entry.num_steps) == result.num_steps
 
@@ -88,7 +95,10 @@ def test_a_second_time_nothing_is_computed(config, tmp_path):
 def test_a_changed_file_computes_only_what_changed(config, tmp_path):
     run_sweep(config, tmp_path / "out")
     other = load_config(write(tmp_path, TEXT.replace("step = 0.1\n", "step = 0.2\n")))
-    assert run_sweep(other, tmp_path / "out").computed == 10  # gradient descent only
+    with pytest.raises(UnwritableError, match=r"methods\.gd\.step was 0\.1 there and is 0\.2 now"):
+        run_sweep(other, tmp_path / "out")
+    again = run_sweep(other, tmp_path / "out", overwrite=True)
+    assert again.computed == 10  # gradient descent only
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "foreign", "empty", "text"])
@@ -121,13 +131,13 @@ def test_a_shard_with_other_numbers_under_the_right_name_is_found_out(config, tm
         content = dict(file)
     content["norm"] = content["norm"] + 1.0
     np.savez(path, **content)
-    assert store.read_shard(folder, shard, (2, 4)) is None
+    assert store.read_shard(folder, shard, shapes_of(config)) is None
 
 
 def test_pickles_are_never_loaded(config, tmp_path):
     folder, shard = tmp_path, next(iter(Plan(config)))
     np.savez(store.shard_path(folder, shard), key=np.array(shard.key), norm=np.array([object()]))
-    assert store.read_shard(folder, shard, (2, 4)) is None
+    assert store.read_shard(folder, shard, shapes_of(config)) is None
 
 
 def _same_numbers(a, b):
@@ -178,9 +188,8 @@ def test_many_kills_later_the_data_is_the_same(tmp_path, num_kills):
                 and process.poll() is None
                 and time.monotonic() < deadline
             ):
-                time.sleep(
-                    0.005
-                )  # until it has finished something, so that every kill hits a working process
+                # until it has finished something, so that every kill hits a working process
+                time.sleep(0.005)
             time.sleep(chance.uniform(0.0, 0.04))
         finally:
             process.kill()

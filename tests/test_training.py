@@ -79,9 +79,8 @@ class TestAgainstThePlainLoop:
             assert result.scale == pytest.approx(g, rel=1e-10)
         if kind == "wn":
             assert result.direction_norm == pytest.approx(np.linalg.norm(w), rel=1e-10)
-        assert result.loss == pytest.approx(
-            problem.value(x), rel=1e-9, abs=1e-15
-        )  # of all samples, without noise
+        # of all samples, without noise
+        assert result.loss == pytest.approx(problem.value(x), rel=1e-9, abs=1e-15)
 
     def test_recorded(self, problem, kind, options):
         path = twin(kind, problem, options)
@@ -154,9 +153,8 @@ def test_buffers_accumulate_while_a_step_is_zero(problem, kind, options):
         gamma=lambda t: 0.01 if t >= 50 else 0.0,
     )
     close(result.weights, thaw[-1][0])
-    late = twin(
-        kind, problem, options, 30
-    )  # a loop that starts when the step does has other buffers
+    # a loop that starts when the step does has other buffers
+    late = twin(kind, problem, options, 30)
     assert np.linalg.norm(late[-1][0] - thaw[-1][0]) > 1e-3
 
 
@@ -210,9 +208,8 @@ def test_zero_norm_policy_of_wn_with_momentum(coordinates):
     method = wn.WeightNorm(1.0, 0.0, momentum=0.5)
     buffers = {"vector_buffer": np.array([[2.0, 0.0]]), "scale_buffer": np.zeros(1)}
     state = State(np.array([[1.0, 0.0]]), np.ones(1), buffers)
-    problem = wn.LeastSquares(
-        np.eye(2), [1.0, 0.0]
-    )  # at x = (1, 0) the gradient is zero: v = β·2 = 1 = w
+    # at x = (1, 0) the gradient is zero: v = β·2 = 1 = w
+    problem = wn.LeastSquares(np.eye(2), [1.0, 0.0])
     after = method.update(state, method.evaluate(problem, state), np.ones(1), np.zeros(1))
     assert after.vector.tolist() == [[1.0, 0.0]]
     assert after["vector_buffer"].tolist() == [[1.0, 0.0]]

@@ -1,15 +1,16 @@
-"""The section "Measured" of the README, written from benchmarks/latest.json: `python
-tools/measured.py` writes it anew.
+"""docs/benchmarks.md and the README's "Five numbers", written from benchmarks/latest.json: `python
+tools/measured.py` writes them anew.
 """
 
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "## Measured\n", "\n## Developing\n"
+BEGIN, END = "## Five numbers\n", "\n## Read on\n"
 NAMES = {
     "JAX, jit(vmap(while_loop))": "JAX, `jit(vmap(while_loop))`",
     "JAX in our 21 coordinates": "JAX, given our 21 coordinates",
@@ -75,8 +76,8 @@ def sensing_table(cases: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def section(data: dict[str, Any]) -> str:
-    """The whole section."""
+def page(data: dict[str, Any]) -> str:
+    """The page of all measurements."""
     machine, (small, large_sweep) = data["machine"], data["sweeps"]
     short = {
         name: ".".join(machine[name].split(".")[:2])
@@ -113,7 +114,8 @@ def section(data: dict[str, Any]) -> str:
         "costs weigh more:",
         f"{fastest:.0f} × faster than the fastest peer on A, and {ahead:.1f} × faster than JAX "
         "given our 3 coordinates.",
-        f"One run of rPGD takes {each} ns an iteration at d = 50, 500, 5,000, 50,000 (m = 20), and",
+        f"One run of rPGD takes {each} ns per iteration at d = 50, 500, 5,000, 50,000 "
+        "(m = 20), and",
         f"{sizes[4] / 1e3:.2f} and {sizes[5] / 1e3:.1f} µs at m = 200 and 2,000. With momentum a "
         f"run takes {heavy} times as",
         f"long (GD, WN, rPGD), with Nesterov's {nesterov}. A run with mini-batches takes"
@@ -147,19 +149,63 @@ def section(data: dict[str, Any]) -> str:
         f"500 × 20,000 and {fits[1]['ratio']:.2f} × on 20,000 × 200, with "
         f"{fits[0]['peak_memory_over_X']:.1f} and"
         f" {fits[1]['peak_memory_over_X']:.1f} × the memory of X, X included.",
-        "All numbers are in [benchmarks/latest.json](benchmarks/latest.json).",
+        "All numbers are in [benchmarks/latest.json](../benchmarks/latest.json).",
     ]
-    return "\n" + "\n".join(lines) + "\n"
+    return "\n".join(["# Measured", "", *_wrapped(lines)]) + "\n"
+
+
+def five_numbers(data: dict[str, Any]) -> str:
+    """The five that the README shows."""
+    sweep, large, fit = data["sweeps"][1], data["large"], data["fit"][0]
+    rows = {row["name"]: row["seconds"] for row in sweep["rows"]}
+    ours = [rows["weightnorm"][method] * 1e9 for method in ("gd", "wn", "rpgd")]
+    slower = sweep["times_slower"]["JAX, jit(vmap(while_loop))"]["all"]
+    alone = data["sizes"]["rows"][3]["seconds"]["ns"] * 1e9
+    loop = large["numpy_loop_seconds_extrapolated_from_50_iterations"]
+    lines = [
+        f"- A sweep of 4,000 runs takes {ours[0]:.1f}, {ours[1]:.1f} and {ours[2]:.1f} ns per "
+        "iteration and run (GD, WN, rPGD),",
+        f"  on {data['machine']['cores']} cores; JAX takes {slower:.0f} times as long.",
+        f"- One run takes {alone:.0f} ns per iteration at d = 50 and at d = 50,000: the data is "
+        "read twice, whatever the",
+        "  number of iterations.",
+        f"- A problem with m = {large['m']} and d = {large['d']:,}, {large['steps']:,} iterations "
+        f"of three methods: {large['weightnorm_seconds']:.1f} s, against",
+        f"  {loop:.0f} s for a NumPy loop.",
+        f"- A prediction of where training ends takes {1e3 * data['theory']['flow_limit']:.2f} ms "
+        "after the factorisation.",
+        f"- A fit at the exact limit takes {fit['ratio']:.2f} of the time of `scipy.linalg.lstsq` "
+        "on 500 × 20,000.",
+    ]
+    return "\n" + "\n".join(_wrapped(lines)) + "\n"
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    """Paragraphs and list items of at most 100 columns; tables as they are."""
+    out: list[str] = []
+    paragraph: list[str] = []
+    for line in [*lines, ""]:
+        if paragraph and (not line or line.startswith(("|", "- "))):
+            indent = "  " if paragraph[0].startswith("- ") else ""
+            text = " ".join(part.strip() for part in paragraph)
+            out += textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False)
+            paragraph = []
+        if line and not line.startswith("|"):
+            paragraph.append(line)
+        else:
+            out.append(line)
+    return out[:-1]
 
 
 def rewritten(readme: str, data: dict[str, Any]) -> str:
     """The README with the section made anew."""
     head, rest = readme.split(BEGIN, 1)
-    return head + BEGIN + section(data) + END + rest.split(END, 1)[1]
+    return head + BEGIN + five_numbers(data) + END + rest.split(END, 1)[1]
 
 
 if __name__ == "__main__":
-    path = ROOT / "README.md"
+    readme = ROOT / "README.md"
     data = json.loads((ROOT / "benchmarks" / "latest.json").read_text(encoding="utf-8"))
-    path.write_text(rewritten(path.read_text(encoding="utf-8"), data), encoding="utf-8")
-    print(f"wrote the section Measured of {path.name}")
+    readme.write_text(rewritten(readme.read_text(encoding="utf-8"), data), encoding="utf-8")
+    (ROOT / "docs" / "benchmarks.md").write_text(page(data), encoding="utf-8")
+    print("wrote docs/benchmarks.md and the five numbers of README.md")
