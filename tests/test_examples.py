@@ -82,11 +82,11 @@ def test_the_guide_runs():
     assert len(blocks) >= 6
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/guide.md", "docs/figures.md"]
-    + ["docs/benchmarks.md", "docs/estimators.md", "docs/sweep-files.md"],
-)
+PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
+PAGES += [f"docs/{n}.md" for n in ("guide", "figures", "benchmarks", "estimators", "sweep-files")]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_pages_fit_a_screen_and_their_links_lead_somewhere(name):
     path = Path(__file__).parents[1] / name
     text = path.read_text(encoding="utf-8")

@@ -75,6 +75,34 @@ def test_what_is_kept_changes_nothing_else(instance, every):
         assert row == pytest.approx(float(problem.value(x)), rel=1e-9, abs=1e-13)
 
 
+@pytest.mark.parametrize("every", [1, 7, 100, 10_000])
+@pytest.mark.parametrize("coordinates", ["reduced", "full"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        wn.RPGD(0.05, 0.05),
+        wn.GradientDescent(0.05),
+        wn.WeightNorm(0.05, 0.05, momentum=0.5),
+        wn.RPGD(0.02, 0.02, batch_size=4, seed=0),
+        wn.RPGD(0.02, 0.02, label_noise=1e-3, seed=0),
+        wn.GradientDescent(5.0),  # diverges
+    ],
+)
+def test_no_record_lies_beyond_the_end(problem, w0, method, every, coordinates):
+    """A run that ends on its way from one record to the next has no record of the next."""
+    options = {"record": every, "coordinates": coordinates, "tolerance": 1e-3}
+    result = wn.run(method, problem, 2.0, w0, **options, keep=("weights",))
+    history = result.history
+    assert history.step.tolist() == list(range(0, result.num_steps + 1, every))
+    plain = wn.run(method, problem, 2.0, w0, **options).history
+    assert plain.step.tolist() == history.step.tolist()
+    np.testing.assert_allclose(plain.loss, history.loss, rtol=1e-9)
+    finite = np.isfinite(history.weights).all(axis=1) & (history.loss < 1e30)
+    np.testing.assert_allclose(
+        problem.value(history.weights[finite]), history.loss[finite], rtol=1e-8, atol=1e-14
+    )
+
+
 @pytest.mark.parametrize("method", ["rpgd", "wn"])
 def test_the_invariant_drifts_as_the_theory_says(problem, w0, method):
     """Its value is `theory.invariant`, and its drift over a run what `finite_step_limit` predicts,

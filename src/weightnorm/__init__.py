@@ -88,3 +88,7 @@ def __getattr__(name: str) -> _Any:
     value = getattr(loaded, attribute) if attribute else loaded
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -87,11 +87,12 @@ def approach(problem: LeastSquares, g0: float, unit: Any, goal: float) -> Approa
     if turns:  # the direction moves first, at the scale g0, then it is frozen
         turning = piecewise([TURN / (g0 * g0 * float(lam.max())), 0.0], [turns])
     method = RPGD(turning, piecewise(steps, switches) if switches else steps[0])
-    way = " → ".join(f"{g:.4g}" for g in (g0, *places))
-    first = f"{turns} of them turn the direction first, " if turns else ""
+    via = f", by way of {', '.join(f'{g:.4g}' for g in places[:-1])}" if len(places) > 1 else ""
+    first = f"{turns} turn{'s' * (turns == 1)} the direction, then " if turns else ""
+    gammas = ", ".join(f"{size:.3g}" for size in sizes)
     note = (
-        f"{len(steps)} step{'s' * (len(steps) != 1)}: the scale alone comes down, {way} "
-        f"({first}γ = {', '.join(f'{s:.3g}' for s in sizes)})"
+        f"{len(steps)} step{'s' * (len(steps) != 1)}: {first}the scale alone moves from {g0:.4g} "
+        f"to {places[-1]:.4g}{via} (γ = {gammas})"
     )
     return Approach(method, len(steps), places[-1], perp, note)
 

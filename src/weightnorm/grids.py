@@ -42,6 +42,7 @@ ABOUT = {
     "num_features": "columns of A",
     "solution_norm": "norm of the solution that made the data",
     "noise": "standard deviation of the noise on y",
+    "loss_function": "name of the loss",
 }
 COMMENTS = {
     "distance": "NaN where a run diverged or was undefined, and where the problem has no "
@@ -241,7 +242,10 @@ def describe_statuses(counts: Mapping[str, int]) -> str:
         "converged": "converged",
     }
     if len(counts) == 1:
-        return f"all {total:,} runs {verbs[next(iter(counts))]}"
+        text = verbs[next(iter(counts))]
+        return (
+            f"all {total:,} runs {text}" if total > 1 else f"the run {text}".replace("were", "was")
+        )
     others = [(name, counts[name]) for name in verbs if name in counts and name != "converged"]
     first, *rest = others
     text = f"{first[1]:,} of {total:,} runs {verbs[first[0]]}"

@@ -89,7 +89,7 @@ class History:
     >>> keep = ("direction", "invariant")
     >>> result = wn.run(wn.RPGD(0.01, 0.01), problem, 2.0, w0, record=100, keep=keep)
     >>> result.history
-    History(7 records of every 100th step, 0 … 600: step, loss, scale, …, direction, invariant)
+    History(6 records of every 100th step, 0 … 500: step, loss, scale, …, direction, invariant)
     >>> result.history.to_dataset().direction.sel(step=200).shape
     (50,)
     >>> result.history.to_dataframe().columns[-1]

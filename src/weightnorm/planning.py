@@ -28,6 +28,9 @@ ROOM = 0.9  # of the largest scale that the proposition allows, so that rounding
 class Plan(Statement):
     """A guaranteed way to the minimum-norm solution x*.
 
+    In its repr T1 and T2 are the numbers of steps of the two phases of the paper, η and γ the steps
+    of the direction and of the scale, and δ the parameter of Proposition 3.3.
+
     Attributes
     ----------
     scale : float
@@ -99,7 +102,7 @@ class Plan(Statement):
                 "on it; make a plan for this one"
             )
         if direction is None:
-            raise ValueError("direction is needed: the plan was made for any")
+            raise ValueError("direction is needed: the plan holds for any, so give plan.run one")
         result: Result | None = None
         for method, steps in self.stages:
             options: dict[str, Any] = {"tolerance": 0, "max_steps": steps}
@@ -125,9 +128,11 @@ class Plan(Statement):
 
     def __repr__(self) -> str:
         start = "any direction" if self.direction is None else "this direction"
+        if self.scale < 0:
+            start += f" (the same as {-self.scale:.4g} and the opposite one)"
         head = (
             f"Plan: from scale {self.scale:.4g} and {start} to ‖x − x*‖ ≤ {self.accuracy:g}·‖x*‖, "
-            f"guaranteed after {self.num_steps} steps"
+            f"guaranteed after {_steps(self.num_steps)}"
         )
         return "\n".join([head, *(f"  {note}" for note in self.notes), f"  by {self.paper}"])
 
@@ -186,7 +191,8 @@ def plan(
     gstar = float(np.linalg.norm(problem.target))
     if gstar == 0.0:
         raise ValueError(
-            "y is zero, or wholly out of A's reach: x* = 0 is where you already are at scale 0"
+            "y is zero, or orthogonal to the range of A: then x* = 0, and an accuracy relative to "
+            "‖x*‖ means nothing"
         )
     if not np.isfinite(gstar):
         raise ValueError("problem has a y so large against A that ‖x*‖ overflows; rescale them")

@@ -14,20 +14,32 @@ from ._terminal import print_json, say
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="The table: CSV, TSV or Parquet, one row a sample.")],
+    data: Annotated[
+        Path, typer.Argument(help="The table: CSV, TSV or Parquet, one row per sample.")
+    ],
     target: Annotated[str, typer.Option(help="The column to predict.")],
-    method: Annotated[str | None, typer.Option(help="limit (regression), rpgd, wn or gd.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="limit (for regression: where training with small steps ends, without iterating), "
+            "rpgd, wn or gd."
+        ),
+    ] = None,
     classify: Annotated[
         bool, typer.Option("--classify", help="The target is a class, not a number.")
     ] = False,
     scale: Annotated[float, typer.Option(help="The norm of the coefficients at the start.")] = 0.0,
     ratio: Annotated[
-        float | None, typer.Option(help="The scale's rate over the direction's, free of units.")
+        float | None,
+        typer.Option(
+            help="The scale's rate over the direction's, relative to the squared norm of the "
+            "answer; 0.1 by default."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="For the direction of the start.")] = 0,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     drop: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be given again.")
+        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
     ] = None,
     standardize: Annotated[
         bool, typer.Option(help="Bring every feature to mean 0 and variance 1 first.")
@@ -95,8 +107,9 @@ def _table(facts: dict[str, Any], standardize: bool) -> Table:
     rows = [
         (
             "method",
-            f"{facts['method']} ({facts['status']}"
-            + (")" if facts["method"] == "limit" else f" after {facts['steps']:,} steps)"),
+            "limit (exact, without iterating)"
+            if facts["method"] == "limit"
+            else f"{facts['method']} ({facts['status']} after {facts['steps']:,} steps)",
         ),
         (f"{score}, training", f"{facts['train_score']:.4f}"),
         (
@@ -108,8 +121,9 @@ def _table(facts: dict[str, Any], standardize: bool) -> Table:
             f"{facts['norm']:.6g}",
         ),
         ("of which unseen by the data", f"{facts['perp_norm']:.3g}"),
-        ("distance to minimum norm", f"{facts['min_norm_distance']:.3g}"),
     ]
+    if score != "accuracy":  # a classifier has no minimum-norm solution to measure from
+        rows.append(("distance to minimum norm", f"{facts['min_norm_distance']:.3g}"))
     if "predicted_limit_norm" in facts:
         rows.append(("predicted limit: norm", f"{facts['predicted_limit_norm']:.6g}"))
         rows.append(

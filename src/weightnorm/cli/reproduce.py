@@ -17,10 +17,16 @@ from ._terminal import print_json, say
 def reproduce(
     figures: Annotated[
         list[str] | None,
-        typer.Argument(help="all, figure-1, figure-3, figure-4-top, figure-5, phase-diagram, …"),
+        typer.Argument(
+            help="all (the default), figure-1, figure-2, figure-3[-top|-bottom], "
+            "figure-4[-top|-bottom], figure-5[-left|-right|-refined], phase-diagram."
+        ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer scales and seeds: seconds.")
+        bool,
+        typer.Option(
+            "--quick", help="Fewer scales and seeds, smaller matrices: half a minute for all."
+        ),
     ] = False,
     seeds: Annotated[
         int | None,
@@ -92,8 +98,8 @@ def _show(console: Console, made: Any, findings: list[Any]) -> None:
         )
     say(
         console,
-        f"{made.seconds:.1f} s in all, {made.computing_seconds:.1f} s for the runs; a plain NumPy "
-        "loop would need "
+        f"{made.seconds:.1f} s in all, {made.computing_seconds:.1f} s for the runs (the first on a "
+        "machine include compiling the kernels); a plain NumPy loop would need "
         f"{made.numpy_seconds:.0f} s for them (extrapolated)",
         "dim",
     )

@@ -32,7 +32,8 @@ def sweep(
 ) -> None:
     """Run a grid of training runs from a file, on all cores, and store it as netCDF.
 
-    Interrupted in any way, the same command goes on where it stopped and ends with the same data.
+    The grid is cut into shards: one problem, seed, step and method each. If interrupted, even by
+    kill -9, the same command goes on with the shards that are missing and ends with the same data.
 
     Example: `weightnorm sweep examples/sweep.toml --out results`
     """
@@ -47,7 +48,7 @@ def sweep(
         typer.echo(keys_page())
         return
     if file is None:
-        say(notes, "FILE is missing: weightnorm sweep examples/sweep.toml, say", "red")
+        say(notes, "FILE is missing; for example: weightnorm sweep examples/sweep.toml", "red")
         raise typer.Exit(2)
     columns = (
         TextColumn("{task.description}"),
@@ -82,12 +83,14 @@ def sweep(
                 "path": str(outcome.path),
                 "computed": outcome.computed,
                 "reused": outcome.reused,
+                "damaged": outcome.damaged,
                 "statuses": outcome.statuses,
             }
         )
     else:
-        say(
-            console,
-            f"{outcome.path}: {outcome.computed} shards computed, {outcome.reused} there already",
-        )
+        plural = "s" * (outcome.computed != 1)
+        text = f"{outcome.computed} shard{plural} computed, {outcome.reused} there already"
+        if outcome.damaged:
+            text += f" ({outcome.damaged} had been damaged, and computed again)"
+        say(console, f"{outcome.path}: {text}")
         say(console, outcome.summary)

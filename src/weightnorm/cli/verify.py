@@ -23,7 +23,8 @@ STYLES = {
 
 def verify(
     instances: Annotated[
-        int, typer.Option(min=1, help="Random and hostile instances per claim, about.")
+        int,
+        typer.Option(min=1, help="How many random and adversarial instances per claim, roughly."),
     ] = 24,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the instances.")] = 0,
     only: Annotated[
@@ -36,7 +37,7 @@ def verify(
         bool, typer.Option("--json", help="Print a list of {id, verdict, …} instead of a table.")
     ] = False,
 ) -> None:
-    """Check every claim of the theory against simulation, in front of you.
+    """Check every claim of the theory against simulation.
 
     Exits with 1 if a claim in its exact form fails.
 

@@ -239,8 +239,9 @@ def record_by_pieces(
     end = batch.clock + count
     advance(0)
     while True:
-        if batch.clock % every == 0:
-            steps.append(batch.clock)
+        here = batch.clock if batch.alive[0] else int(batch.ended_at[0])  # a clock may run on
+        if here % every == 0:
+            steps.append(here)
             rows.append((batch.loss[:1].copy(), batch.position(first_only=True)))
         last = batch.clock >= end or not batch.alive[0]
         if rows and (last or len(rows) == RECORDS_AT_ONCE):

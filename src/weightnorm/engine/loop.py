@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from ..problems.contract import FLAT
 from ..result import Status
 from .batch import Array, Batch, Position, Records, gather
 from .recording import Recorder
@@ -30,6 +29,8 @@ ASKED = 64
 EPS = float(np.finfo(np.float64).eps)
 STILL = 8 * EPS  # a step that moves a run less than this, relatively, is rounding
 FIRST_LOOK = 4096
+# the relative gradient up to which a run that stands still, its steps being rounding, is optimal
+AT_REST = 1e-12
 GRADIENT_LOOK = 16  # steps between looks at the gradient, at first
 KEPT_AT_ONCE = 1024  # steps of one call that keeps whole directions
 WINDOW = 32  # steps before a look that are followed one by one …
@@ -78,7 +79,7 @@ class Judge:
         """Which runs are at the optimum, so that they have converged if they end now."""
         if not batch.problem.converges_at_optimum:
             return np.zeros(batch.alive.shape, dtype=bool)
-        return relative_gradient(batch) <= FLAT
+        return relative_gradient(batch) <= AT_REST
 
 
 @dataclass

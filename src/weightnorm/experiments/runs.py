@@ -119,9 +119,9 @@ def run_seeds(
         {
             "tolerance": TOLERANCE,
             "max_steps": max_steps,
-            "recipe": "wn.run(settings, wn.datasets.make_regression(20, 50, condition_number, 3.0, "
+            "recipe": "wn.run(METHOD, wn.datasets.make_regression(20, 50, condition_number, 3.0, "
             "seed=seed), scale, wn.datasets.random_direction(50, seed), tolerance=tolerance, "
-            "max_steps=max_steps)",
+            "max_steps=max_steps), where METHOD is what `settings` prints",
         },
     )
     return data.isel(condition_number=0) if len(condition_numbers) == 1 else data
@@ -147,7 +147,10 @@ def with_summary(data: xarray.Dataset) -> xarray.Dataset:
     }
     limit = exact_norms(data)
     if limit is not None:
-        more["norm_limit"] = (limit, "‖x‖ where the run ends as its steps shrink, exactly")
+        more["norm_limit"] = (
+            limit,
+            "‖x‖ where the run ends exactly, as steps and tolerance go to zero",
+        )
         more["norm_limit_mean"] = (limit.mean("seed"), "mean of norm_limit over seeds")
     for name, (values, text) in more.items():
         data[name] = values.assign_attrs(long_name=text)

@@ -39,8 +39,8 @@ def end_norms(
     """Draw the norm at the end against the start, one line per algorithm, with the exact limits.
 
     Lines are means over starts and seeds, bands one standard deviation. A hollow marker stands
-    where some runs did not converge. Thin grey lines are where the runs end as their steps shrink,
-    exactly; the dotted line is the minimum norm.
+    where some runs did not converge. Thin grey lines are where the runs end exactly, as their steps
+    and their tolerance go to zero; the dotted line is the minimum norm.
 
     Parameters
     ----------
@@ -81,8 +81,19 @@ def end_norms(
     >>> ax.get_xlabel()
     'scale of the start, g₀'
     """
-    if "norm" not in dataset or "algorithm" not in dataset.norm.dims:
-        raise ValueError("dataset must have the variable norm over a dimension algorithm")
+    if not hasattr(dataset, "data_vars") or "norm" not in dataset:
+        given = type(dataset).__name__
+        raise ValueError(f"dataset must be a Dataset with the variable norm, got a {given}")
+    if "algorithm" not in dataset.coords:
+        raise ValueError("dataset must have a dimension algorithm")
+    if "algorithm" not in dataset.norm.dims:
+        dataset = dataset.expand_dims("algorithm")
+        own = [name for name in ("kind", "ratio") if name in dataset.coords]
+        dataset = dataset.assign_coords(
+            {name: dataset[name].expand_dims(algorithm=dataset.algorithm) for name in own}
+        )
+    if relative_to is not None and relative_to not in dataset.coords:
+        raise ValueError(f"relative_to must be a coordinate of dataset, got {relative_to!r}")
     dim, places, name = _horizontal(dataset, x)
     others = [str(d) for d in dataset.norm.dims if d not in ("algorithm", dim)]
     several = {d: dataset.sizes[d] for d in others if d not in OVER and dataset.sizes[d] > 1}
@@ -112,7 +123,10 @@ def end_norms(
         _theory(ax, dataset, places, dim, others, unit)
     _minimum(ax, dataset, unit, relative_to)
     ax.set_xlabel(NAMES.get(name, name))
-    ax.set_ylabel("norm at the end, ‖x‖" if relative_to is None else "norm at the end / minimum")
+    nuclear = "nuclear" in dataset.norm.attrs.get("long_name", "")
+    what = "nuclear norm" if nuclear else "norm"
+    unit_text = ", ‖x‖" if not nuclear else ""
+    ax.set_ylabel(f"{what} at the end" + (unit_text if relative_to is None else " / minimum"))
     if name in LOGARITHMIC:
         _logarithmic(ax, places)
     elif places.size > 1:
@@ -180,19 +194,21 @@ def _theory(ax: Any, dataset: Any, x: Any, dim: str, others: list[str], unit: An
         limit = limit.expand_dims({dim: dataset[dim]})
     limit = limit / unit
     mean = limit.mean([d for d in limit.dims if d in others]).transpose("algorithm", dim)
-    kinds, ratios = dataset.kind.values, dataset.ratio.values
+    kinds = dataset.kind.isel({d: 0 for d in dataset.kind.dims if d != "algorithm"}).values
+    ratios = [np.unique(dataset.ratio.sel(algorithm=a).values) for a in dataset.algorithm.values]
     seen: set[Any] = set()
     dashes: Any = iter((("-.", 0.8), ((0, (3, 1, 1, 1, 1, 1)), 0.8), (":", 1.0)))
     for row, values in enumerate(mean.values):
         flow = kinds[row] != "gd"
-        key = float(ratios[row]) if flow else "gd"
+        key = tuple(ratios[row]) if flow else "gd"
         if key in seen or not np.isfinite(values).any():
             continue
         seen.add(key)
         if not flow:
             text, style = "exact limit of gradient descent", SOLID
         else:
-            ratio = "" if np.isclose(key, 1.0) else f", c = {key:.3g}"
+            only = len(key) == 1 and not np.isclose(key[0], 1.0)
+            ratio = f", c = {key[0]:.3g}" if only else ""
             text, style = f"exact limit of the WN flow{ratio}", next(dashes, ("--", 0.6))
         ax.plot(x, values, color=THEORY, linestyle=style[0], linewidth=style[1], label=text)
 
@@ -205,12 +221,8 @@ def _minimum(ax: Any, dataset: Any, unit: Any, relative_to: str | None) -> None:
     value = float(values.mean())
     if np.ptp(values) > 1e-6 * value:
         return
-    ax.axhline(value, color="black", linewidth=0.8, linestyle=":")
-    low, high = ax.get_ylim()
-    ax.set_ylim(min(low, value - 0.08 * (high - value)), high)  # room for the text
     text = f"minimum norm ‖x*‖ = {value:.4g}" if relative_to is None else "minimum norm"
-    where = {"xytext": (4, -4), "textcoords": "offset points", "va": "top", "fontsize": 9}
-    ax.annotate(text, (0.0, value), xycoords=ax.get_yaxis_transform(), **where)
+    ax.axhline(value, color="black", linewidth=0.8, linestyle=":", label=text)
 
 
 def _logarithmic(ax: Any, x: Any) -> None:

@@ -57,7 +57,12 @@ def path(
         raise ValueError(f"path draws problems with two weights, got one with {problem.dimension}")
     if not isinstance(results, Mapping):
         several = results if isinstance(results, list | tuple) else [results]
-        results = {f"run {i + 1}" if len(several) > 1 else "run": r for i, r in enumerate(several)}
+        kinds = ["flow" if hasattr(result, "time") else "run" for result in several]
+        number = len(several) > 1
+        results = {
+            f"{kind} {i + 1}" if number else kind: result
+            for i, (kind, result) in enumerate(zip(kinds, several, strict=True))
+        }
     paths = {name: _points(name, result) for name, result in results.items()}
     if not paths:
         raise ValueError("results must hold at least one path")

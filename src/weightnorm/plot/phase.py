@@ -73,8 +73,9 @@ def phase_diagram(
 ) -> Any:
     """Draw the distance from the end of the WN flow to the minimum-norm solution.
 
-    The solid line parts where the WN flow ends closer than gradient descent from where it ends
-    farther.
+    On the solid lines the WN flow and gradient descent end at the same distance from the solution;
+    between them one of the two ends closer. The vertical line is g0 = ‖x*‖/√(1 − q0²), where q0 is
+    ‖w0⊥‖, the part of the unit start direction that the data cannot see.
 
     Parameters
     ----------
@@ -124,13 +125,13 @@ def draw_phase(data: xarray.Dataset, ax: Any = None, *, printed: bool = False) -
     options = {"shading": "gouraud", "cmap": "cividis", "rasterized": True}
     picture = ax.pcolormesh(g0, c, shown, vmin=np.log10(low), vmax=np.log10(high), **options)
     bar = ax.figure.colorbar(
-        picture, ax=ax, label="distance to the minimum-norm solution, ‖x∞ − x*‖"
+        picture, ax=ax, label="distance from the end to the minimum-norm solution"
     )
     ticks = np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 0.5, 2.0)
     bar.set_ticks(ticks, labels=[f"1e{int(tick)}" if tick else "1" for tick in ticks])
     halo = [withStroke(linewidth=3.0, foreground="white")]
     lead = (data.gd_distance - data.distance).transpose("ratio", "scale").values
-    _contour(ax, g0, c, lead, 0.0, "-", "WN ends as close as GD", halo)
+    _contour(ax, g0, c, lead, 0.0, "-", "WN and GD end equally close", halo)
     if printed:
         off = np.minimum(data.printed_error, 1.0).transpose("ratio", "scale").values
         _contour(ax, g0, c, off, PRINTED, "--", "printed limit off by 1 %", halo)

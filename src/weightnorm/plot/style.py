@@ -31,6 +31,7 @@ LOOKS = {  # colour, dashes, marker
     "wn_diag": (PINK, "-", "^"),
     "rpgd_diag": (PURPLE, "-", "v"),
 }
+LONE = (BLUE, "-", "o")  # of a single run, which needs no telling apart
 OTHERS = ((PINK, "-.", "^"), (PURPLE, ":", "v"), (SKY, "-", "P"), ("0.2", "--", "X"))
 RC: dict[Any, Any] = {
     "font.size": 10,

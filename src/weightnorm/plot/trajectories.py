@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .style import clean, label_of, looks, new_axes
+from .style import LONE, clean, label_of, looks, new_axes
 
 
 def trajectory(results: Any, axes: Any = None) -> Any:
     """Draw the loss, the scale with ‖x⊥‖, and the invariant of runs or flows.
 
     ‖x⊥‖ is the part of the weights that the data cannot see, the invariant log ‖w⊥‖ + g²/2c: the
-    WN flow keeps it exactly (the thin grey line is its value at the start), runs at finite steps
-    drift from it.
+    WN flow keeps it exactly, runs at finite steps drift from it. The thin grey line is its first
+    value; where the scale is frozen there is none.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def trajectory(results: Any, axes: Any = None) -> Any:
     if axes.size != 3:
         raise ValueError(f"axes must be three, for loss, scale and invariant, got {axes.size}")
     loss, scale, invariant = axes.flat
-    styles = looks(list(tracks))
+    styles = dict.fromkeys(tracks, LONE) if len(tracks) == 1 else looks(list(tracks))
     for name, track in tracks.items():
         colour, dashes, _ = styles[name]
         shown = label_of(name) or None
@@ -69,11 +69,10 @@ def trajectory(results: Any, axes: Any = None) -> Any:
         values = track["invariant"]
         finite = values[np.isfinite(values)]
         if finite.size:
-            invariant.plot(x, values, dashes, color=colour, label=shown)
+            moved = f"{finite[-1] - finite[0]:+.2g} from start to end"
+            text = moved if not name else f"{shown}: {moved}"
+            invariant.plot(x, values, dashes, color=colour, label=text)
             invariant.axhline(finite[0], color="0.6", linewidth=0.7)
-            drift = float(finite[-1] - finite[0])
-            note = {"xytext": (-4, 6), "textcoords": "offset points", "ha": "right", "fontsize": 9}
-            invariant.annotate(f"drift {drift:+.2g}", (x[-1], finite[-1]), color=colour, **note)
     for style, text in (("-", "scale g"), (":", "‖x⊥‖")):
         scale.plot([], [], style, color="0.3", label=text)
     loss.set_ylabel("loss")

@@ -665,8 +665,9 @@ class MatrixSensing(Problem):
             )
         if np.linalg.norm(M[0] @ unit[0]) <= 1e-6 * size:
             return (
-                "M W = 0 although M is not: a saddle, or the floor of a y that no such X reaches; "
-                "try another direction"
+                "M W = 0 for the gradient M of the loss in X, although M is not zero: a saddle, or "
+                "the smallest loss that X = W D Wᵀ reaches, which is always symmetric (data of a "
+                "matrix that is not cannot be fitted); try another direction"
             )
         return ""
 

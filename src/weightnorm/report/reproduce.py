@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..bench import peers
 from ..bench.timing import machine, seconds
 from ..certificate import Certificate, verify
@@ -16,6 +18,7 @@ from ..datasets import make_regression, make_sensing, random_direction, sensing_
 from ..experiments import EXPERIMENTS, Experiment
 from ..experiments.runs import Result, Settings
 from ..figures import render
+from ..result import Status
 from .output import Output
 from .page import Section, write_report
 
@@ -196,6 +199,9 @@ def tables_of(data: Any) -> dict[str, str]:
     """
     own = {"alpha", "time"} | set(map(str, data.dims))
     data = data.drop_vars([name for name in data.coords if name not in own])
+    if "status" in data:  # in words: a CSV file has no place for what the numbers mean
+        words = np.array([status.value for status in Status])
+        data["status"] = (data.status.dims, words[data.status.values])
     runs = [name for name in data.data_vars if "seed" in data[name].dims]
     frames = {"": data.drop_vars([*runs, "seed"], errors="ignore")}
     if runs:

@@ -16,6 +16,7 @@ from .fields import (
     SWEPT,
     TABLE,
     AtLeastZero,
+    Axis,
     Count,
     IsNumber,
     Positive,
@@ -50,6 +51,8 @@ class Range(Strict):
             )
         if self.spacing == "geometric" and 0.0 in (self.start, self.stop):
             raise ValueError(f"a geometric range cannot reach 0, {ends}; start from a small number")
+        if self.start == self.stop and self.num > 1:
+            raise ValueError(f"a range of several numbers needs two ends, {ends}")
         return self
 
     def values(self) -> list[float]:
@@ -59,7 +62,7 @@ class Range(Strict):
 
 
 Scales = Annotated[
-    Annotated[list[Scale], Field(min_length=1), Tag(LIST)] | Annotated[Range, Tag(TABLE)],
+    Annotated[Axis[Scale], Tag(LIST)] | Annotated[Range, Tag(TABLE)],
     one_of("a list of numbers or a range { start = …, stop = …, num = … }"),
 ]
 
@@ -102,7 +105,7 @@ class SweepConfig(Strict):
     )
     tolerance: AtLeastZero = Field(default=1e-5, description="runs stop at loss ≤ tolerance")
     max_steps: Count = Field(default=1_000_000, description="updates a run may make")
-    steps: Annotated[list[AtLeastZero], Field(min_length=1)] | None = Field(
+    steps: Axis[AtLeastZero] | None = Field(
         default=None,
         description='step sizes, a dimension: in a method "step" stands for each of them',
     )

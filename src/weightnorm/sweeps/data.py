@@ -43,7 +43,11 @@ def load_npz(path: Path) -> Data:
         if missing:
             names = ", ".join(content.files) or "nothing"
             raise ValueError(f"{path.name} must hold arrays A and y, and holds {names}")
-        return _checked(path.name, content["A"], content["y"])
+        try:
+            A, y = content["A"], content["y"]
+        except ValueError as error:
+            raise ValueError(f"{path.name} cannot be read: {error}") from None
+        return _checked(path.name, A, y)
 
 
 def load_npy(A: Path, y: Path) -> Data:
@@ -56,11 +60,14 @@ def load_table(path: Path, target: str, drop: list[str]) -> Data:
     try:
         features, values = split_table(read_table(path), target, drop, classify=False)
     except TableError as error:
-        raise ValueError(str(error).replace("--drop NAME", 'drop = ["NAME"]')) from None
+        text = str(error).replace("--drop NAME", 'drop = ["NAME"]')
+        raise ValueError(text.replace("or use --classify", "as 0 and 1 say")) from None
     return _checked(path.name, features.to_numpy(dtype=np.float64), values.to_numpy())
 
 
 def _opened(path: Path) -> Any:
+    if not path.is_file():
+        raise ValueError(f"{path.name} does not exist in {path.parent}")
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

@@ -19,7 +19,7 @@ from .config import SweepConfig
 from .labels import assemble, require_same
 from .load import ConfigError
 from .plan import Plan, Shard, compute_shard, shapes_of
-from .store import read_shard, remove_strays, write_shard
+from .store import read_shard, remove_strays, shard_path, write_shard
 
 Progress = Callable[[int, int], None]
 BYTES_PER_RUN = 5 * 8 + 8 + 1  # five numbers, a count and a status
@@ -41,12 +41,15 @@ class Outcome:
         How many shards were computed, and how many were there already.
     statuses : dict
         How many runs ended with each status.
+    damaged : int
+        How many of the computed shards were there, but damaged.
     """
 
     path: Path
     computed: int
     reused: int
     statuses: dict[str, int]
+    damaged: int = 0
 
     @property
     def summary(self) -> str:
@@ -103,7 +106,8 @@ def run_sweep(
     _require_memory(config, plan)
     try:
         remove_strays(folder)
-        computed = _compute(config, folder, plan, threads or available_cores(), progress)
+        workers = threads or available_cores()
+        computed, damaged = _compute(config, folder, plan, workers, progress)
         # In memory first: on a full disk HDF5 itself ends in errors that cannot be caught.
         data = assemble(config, folder, plan)
         write_bytes(path, data.to_netcdf(engine="h5netcdf"))
@@ -115,7 +119,8 @@ def run_sweep(
         raise StoreError(
             f"{out}: {text}; finished shards are safe, run the same command again to go on"
         ) from error
-    return Outcome(path, computed, len(plan) - computed, count_statuses(data.status.values))
+    statuses = count_statuses(data.status.values)
+    return Outcome(path, computed, len(plan) - computed, statuses, damaged)
 
 
 def _require_memory(config: SweepConfig, plan: Plan) -> None:
@@ -134,18 +139,22 @@ def _require_memory(config: SweepConfig, plan: Plan) -> None:
 
 def _compute(
     config: SweepConfig, folder: Path, plan: Plan, workers: int, progress: Progress | None
-) -> int:
+) -> tuple[int, int]:
     """Compute the missing shards on a pool of threads; the first error, or Ctrl-C, stops the rest.
 
-    Returns how many were computed.
+    Returns how many were computed, and how many of these were there but damaged.
     """
     shapes, total, done, computed, stop = shapes_of(config), len(plan), 0, 0, threading.Event()
     if progress is not None:
         progress(0, total)
 
+    damaged: list[str] = []
+
     def work(shard: Shard) -> bool:
         if stop.is_set() or read_shard(folder, shard, shapes) is not None:
             return False
+        if shard_path(folder, shard).exists():
+            damaged.append(shard.key)
         write_shard(folder, shard, _checked(config, shard))
         return True
 
@@ -156,7 +165,7 @@ def _compute(
             progress(done, total)
 
     run_all(work, plan, workers, stop, finished)
-    return computed
+    return computed, len(damaged)
 
 
 def _checked(config: SweepConfig, shard: Shard) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pydantic import (
     Tag,
 )
 
+T = TypeVar("T")
 NUMBER, LIST, TABLE = "<number>", "<list>", "<table>"  # members of unions; no key looks like this
 SWEPT = "step"  # in a method: each of the steps of the sweep
 LARGEST_NORM = 1e140  # of starts and solutions: their squares must not overflow
@@ -54,6 +55,14 @@ def one_of(text: str) -> Discriminator:
     return Discriminator(_kind, custom_error_type="kind", custom_error_message=f"should be {text}")
 
 
+def _distinct(values: list[T]) -> list[T]:
+    """Refuse a value given twice: labels of an axis must tell its entries apart."""
+    twice = [value for place, value in enumerate(values) if value in values[:place]]
+    if twice:
+        raise ValueError(f"should have each value once, got {twice[0]} twice")
+    return values
+
+
 IsNumber = BeforeValidator(_number)
 Real = Annotated[float, IsNumber, Field(allow_inf_nan=False)]
 AtLeastZero = Annotated[float, IsNumber, Field(ge=0, allow_inf_nan=False)]
@@ -64,13 +73,13 @@ Positive = Annotated[int, IsNumber, Field(ge=1, le=LARGEST_COUNT)]
 Count = Annotated[int, IsNumber, Field(ge=0, le=LARGEST_COUNT)]
 Seed = Annotated[int, IsNumber, Field(ge=0, le=LARGEST_SEED)]
 
-T = TypeVar("T")
+Axis = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]
 OneOrMore = Annotated[
-    Annotated[T, Tag(NUMBER)] | Annotated[list[T], Field(min_length=1), Tag(LIST)],
+    Annotated[T, Tag(NUMBER)] | Annotated[Axis[T], Tag(LIST)],
     one_of("a number or a list of numbers"),
 ]
 Seeds = Annotated[
-    Annotated[Positive, Tag(NUMBER)] | Annotated[list[Seed], Field(min_length=1), Tag(LIST)],
+    Annotated[Positive, Tag(NUMBER)] | Annotated[Axis[Seed], Tag(LIST)],
     one_of("a number of seeds or a list of them"),
 ]
 

@@ -85,8 +85,9 @@ def recipe(config: SweepConfig) -> str:
     """How to run one cell again, in words and in Python."""
     return (
         "A cell again, from its labels: weightnorm.sweeps.rerun(data.sel(…)). By hand: "
+        "method = what `settings` prints, with wn. and wn.schedules. before its names; "
         f"problem = {config.problems.recipe}; direction = {config.problems.start_recipe}, where "
-        f"start_seed = seed · {START_SEEDS} + start; wn.run(settings, problem, scale, direction, "
+        f"start_seed = seed · {START_SEEDS} + start; wn.run(method, problem, scale, direction, "
         "tolerance=tolerance, max_steps=max_steps)"
     )
 
@@ -112,11 +113,14 @@ def require_same(path: Path, config: SweepConfig) -> None:
     try:
         before = _configuration(path)
     except Exception as error:  # whatever it is, it was not written here
-        raise UnwritableError(f"{path} is there and is no sweep ({error}); {advice}") from None
+        text = f"{path} is there, and is damaged or no sweep ({error})"
+        raise UnwritableError(f"{text}; {advice}") from None
     now = json.loads(json.dumps(config.written(), sort_keys=True))
     if before != now:
+        found = _differences(before, now)
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
         raise UnwritableError(
-            f"{path} holds another sweep of this name: {_difference(before, now)}; {advice}"
+            f"{path} holds another sweep of this name: {found[0]}{more}; {advice}"
         )
 
 
@@ -129,13 +133,18 @@ def _configuration(path: Path) -> Any:
         return json.loads(data.attrs["configuration"])
 
 
-def _difference(before: Any, now: Any, key: str = "") -> str:
-    """The first difference of two configurations, by key."""
+def _differences(before: Any, now: Any, key: str = "") -> list[str]:
+    """All differences of two configurations, by key."""
     if isinstance(before, dict) and isinstance(now, dict):
-        for name in sorted({*before, *now}):
+        found = []
+        for name in sorted({*before, *now}, key=lambda name: (name == "data", name)):
             if before.get(name) != now.get(name):
-                return _difference(before.get(name), now.get(name), f"{key}.{name}".lstrip("."))
-    return f"{key} was {_short(before)} there and is {_short(now)} now"
+                inner = f"{key}.{name}".lstrip(".")
+                found += _differences(before.get(name), now.get(name), inner)
+        return found
+    if key == "data" and before and now:
+        return ["the numbers in the data files have changed"]
+    return [f"{key} was {_short(before)} there and is {_short(now)} now"]
 
 
 def _short(value: Any) -> str:

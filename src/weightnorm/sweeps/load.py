@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from .config import SweepConfig
+from .config import Range, Starts, SweepConfig
 from .fields import LIST, NUMBER, TABLE
+from .methods import SPECS, ScheduledStep
 from .problems import KINDS
+
+# in place of pydantic's own words
+MESSAGES = {
+    "missing": "is missing",
+    "too_short": "is empty",
+    "int_from_float": "should be a whole number, got {got}",
+    "string_pattern_mismatch": "should have letters, digits, '.', '_' and '-' only, got {got}",
+    "string_too_long": "should have at most 200 characters",
+}
 
 
 class ConfigError(ValueError):
@@ -42,12 +53,41 @@ def load_config(path: Path) -> SweepConfig:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not a TOML file: {error}") from None
+    return checked(data, path.parent, str(path))
+
+
+def checked(data: Any, folder: Path, name: str) -> SweepConfig:
+    """A configuration from the content of a file.
+
+    Parameters
+    ----------
+    data : dict
+        The content.
+    folder : Path
+        Where the files it names are.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    SweepConfig
+
+    Raises
+    ------
+    ConfigError
+        Naming every key that is wrong.
+    """
     try:
-        return SweepConfig.model_validate(data, context={"folder": path.parent})
+        return SweepConfig.model_validate(data, context={"folder": folder})
     except ValidationError as error:
-        lines = [f"  {_key(item['loc'])}: {_message(item)}" for item in error.errors()]
-        head = f"{path}: {len(lines)} problem{'s' * (len(lines) > 1)}"
+        lines = [f"  {_line(item)}" for item in error.errors()]
+        head = f"{name}: {len(lines)} problem{'s' * (len(lines) > 1)}"
         raise ConfigError("\n".join([head, *lines])) from None
+
+
+def _line(item: Any) -> str:
+    """What is wrong with one key; without a key where the whole file is meant."""
+    return f"{_key(item['loc'])}: {_message(item)}" if item["loc"] else _message(item)
 
 
 def _key(location: tuple[int | str, ...]) -> str:
@@ -63,9 +103,27 @@ def _key(location: tuple[int | str, ...]) -> str:
 
 def _message(item: Any) -> str:
     """What should be there, and what is, unless the message says so itself."""
+    if item["type"] in MESSAGES:
+        return MESSAGES[item["type"]].format(got=_shown(item["input"]))
+    if item["type"] == "extra_forbidden":
+        return f"unknown key{_suggestion(str(item['loc'][-1]))}; weightnorm sweep --keys has all"
+    if item["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        kinds = ", ".join(f'"{name}"' for name in SPECS)
+        found = item["input"].get("kind") if isinstance(item["input"], dict) else item["input"]
+        given = "is missing" if found is None else f"is {_shown(found)}"
+        return f"kind {given}, and should be one of {kinds}"
     message = str(item["msg"]).removeprefix("Value error, ").replace("Input should", "should")
-    said = ", got " in message or item["type"] == "missing"
+    said = ", got " in message or isinstance(item["input"], dict)
     return message if said else f"{message}, got {_shown(item['input'])}"
+
+
+def _suggestion(key: str) -> str:
+    """The known key that is most like an unknown one."""
+    models: tuple[Any, ...] = (SweepConfig, Starts, Range, ScheduledStep)
+    models += (*KINDS.values(), *SPECS.values())
+    known = {name for model in models for name in model.model_fields}
+    close = get_close_matches(key, sorted(known), 1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _shown(value: object) -> str:

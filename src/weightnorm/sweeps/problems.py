@@ -71,7 +71,9 @@ class ProblemSpec(Strict):
 
     def scalars(self) -> Values:
         """The other keys that describe the problems: each becomes a coordinate."""
-        return {name: getattr(self, name) for name in self.swept if not self._is_list(name)}
+        single = {name: getattr(self, name) for name in self.swept if not self._is_list(name)}
+        loss = getattr(self, "loss", None)
+        return single if loss is None else single | {"loss_function": loss}
 
     def _is_list(self, name: str) -> bool:
         return isinstance(getattr(self, name), list)
@@ -136,7 +138,8 @@ class Regression(ProblemSpec):
     )
     recipe: ClassVar[str] = (
         "wn.datasets.make_regression(num_samples, num_features, condition_number, solution_norm, "
-        "noise=noise, seed=seed); for another loss make_generalized_linear(…, loss=loss)"
+        "noise=noise, seed=seed), or make_generalized_linear with the same arguments and "
+        "loss=loss_function if that is not squared"
     )
 
     @model_validator(mode="after")
@@ -223,7 +226,10 @@ class Sensing(ProblemSpec):
 
 
 class OwnData(ProblemSpec):
-    """The user's own data; seeds are those of the start directions."""
+    """The user's own data; seeds are those of the start directions.
+
+    Paths are relative to the sweep file. Logistic labels are 0 and 1, or −1 and 1.
+    """
 
     kind: Literal["data"] = Field(description='"data"')
     file: str | None = Field(
@@ -236,12 +242,18 @@ class OwnData(ProblemSpec):
     drop: list[str] = Field(default=[], description="of a table: columns to leave out")
     loss: LossName = Field(default="squared", description=_LOSS)
 
-    recipe: ClassVar[str] = "wn.LeastSquares(A, y), or wn.GeneralizedLinear(A, y, loss)"
+    recipe: ClassVar[str] = (
+        "wn.LeastSquares(A, y), or wn.GeneralizedLinear(A, y, loss_function) if that is not squared"
+    )
     _data: Data = PrivateAttr()
 
     @model_validator(mode="after")
     def _load(self, info: ValidationInfo) -> OwnData:
         folder = Path((info.context or {}).get("folder", "."))
+        table = self.file is not None and Path(self.file).suffix.lower() != ".npz"
+        if not table and (self.target is not None or self.drop):
+            given = "target" if self.target is not None else "drop"
+            raise ValueError(f"{given} is for tables (CSV, TSV, Parquet); leave it out")
         if self.file is not None and (self.A or self.y):
             raise ValueError("give either file, or A and y, not both")
         if self.file is None:
@@ -257,6 +269,11 @@ class OwnData(ProblemSpec):
         object.__setattr__(self, "_data", data)
         self.build({}, 0)
         return self
+
+    def scalars(self) -> Values:
+        """The shape of A as well."""
+        m, d = self._data.A.shape
+        return super().scalars() | {"num_samples": m, "num_features": d}
 
     def identity(self) -> Values:
         """The numbers themselves."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..result import Result
 from ..run import run
-from .config import SweepConfig
+from .load import ConfigError, checked
 
 if TYPE_CHECKING:
     import xarray
@@ -30,6 +30,8 @@ def rerun(cell: xarray.Dataset, folder: str | Path = ".", **options: Any) -> Res
     Returns
     -------
     Result
+        The same to the last bit for least squares and matrix sensing on the same machine; for
+        other losses up to how a product rounds by the number of runs.
 
     Raises
     ------
@@ -54,6 +56,11 @@ def rerun(cell: xarray.Dataset, folder: str | Path = ".", **options: Any) -> Res
     >>> bool(abs(result.norm - data.norm.sel(scale=2.0).item()) < 1e-12)
     True
     """
+    if not hasattr(cell, "data_vars"):
+        raise TypeError(
+            f"cell must be a Dataset, got a {type(cell).__name__}: select from the file's dataset, "
+            "not from one of its variables"
+        )
     if "configuration" not in cell.attrs:
         raise ValueError("cell must come from a sweep file; wn.sweep's own can be run by hand")
     left = {str(name): size for name, size in cell.sizes.items() if size > 1}
@@ -62,7 +69,11 @@ def rerun(cell: xarray.Dataset, folder: str | Path = ".", **options: Any) -> Res
     cell = cell.squeeze()
     written = json.loads(cell.attrs["configuration"])
     digest = written.pop("data", None)
-    config = SweepConfig.model_validate(written, context={"folder": Path(folder)})
+    try:
+        config = checked(written, Path(folder), "the configuration of the cell")
+    except ConfigError as error:
+        advice = f"looked in {folder}; give folder=, the folder of the sweep file"
+        raise ValueError(f"{error} ({advice})" if digest else str(error)) from None
     if config.problems.identity().get("data") != digest:
         raise ValueError(f"the data in {folder} is not what the sweep was made with")
     values = {name: cell[name].item() for name in config.problems.swept}

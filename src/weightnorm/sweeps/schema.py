@@ -16,6 +16,22 @@ from .config import Range, Starts, SweepConfig
 from .methods import SPECS, STEP_KINDS
 from .problems import KINDS, START_SEEDS
 
+# what differs from Python: a file has no functions, and names a seed
+_STEP = 'a number, `"step"` or a schedule'
+IN_A_FILE = {
+    "step": f"η, the step: {_STEP}",
+    "direction_step": f"η, the step of the direction w: {_STEP}",
+    "scale_step": f"γ, the step of the scale g: {_STEP}",
+    "blocks": '"all", one scale, or "columns", one for each column (matrix sensing only)',
+    "seed": "needed with batch_size or label_noise; the draws depend on it and on t alone",
+}
+SCHEDULES = {
+    "constant": "`value` at every step",
+    "two_phase": "`before` for the steps t < `switch` (t counts from 0), `after` from there on",
+    "piecewise": "`values[i]` from t = `switches[i − 1]` on",
+    "curvature": "`factor`/(g² λmax), λmax the largest eigenvalue of AAᵀ; times ‖w‖² for wn",
+    "scaled": "`value` · abs(g)^`scale_power` · norm(w)^`norm_power`",
+}
 HEAD = f"""# The keys of a sweep file
 
 `weightnorm sweep FILE.toml` runs every problem × seed × step × method × start × scale and writes
@@ -29,6 +45,10 @@ error that names it.
 - Start i of seed s has the direction `wn.datasets.random_direction(num_features,
   {START_SEEDS} * s + i)`; the file has these numbers as `start_seed`. For matrix sensing it is
   `wn.datasets.sensing_start(size, seed=start_seed)["direction"]`.
+- Runs give the variables norm, loss, num_steps, status, final_scale, perp_norm and distance; for
+  matrix sensing recovery_error instead of distance.
+- Work is kept in `NAME.shards`, so that an interrupted sweep goes on; delete that folder when the
+  results are final. `NAME.nc` from another configuration is replaced only with `--overwrite`.
 - One cell again: `weightnorm.sweeps.rerun(data.sel(…))`; the attribute `recipe` of the file says
   how to do it by hand.
 """
@@ -38,20 +58,22 @@ def keys_page() -> str:
     """The page of all keys, as Markdown."""
     parts = [HEAD, _section("The file", _fields(SweepConfig))]
     for kind, model in KINDS.items():
-        text = " ".join((inspect.getdoc(model) or "").split())
+        text = inspect.getdoc(model) or ""
         parts.append(_section(f'`[problems]` with `kind = "{kind}"`', _fields(model), text))
     parts.append(_section("`[starts]`", _fields(Starts)))
     parts.append(_section("A range of scales, `{ start = …, stop = …, num = … }`", _fields(Range)))
     for row in REGISTRY:
         title = f'`[methods.NAME]` with `kind = "{row.name}"`: {row.label}'
         parts.append(_section(title, _parameters(row)))
-    steps = ((f"`{name}`", need, optional) for name, (need, optional) in STEP_KINDS.items())
-    rows = [
-        f"| {name} | {', '.join(need) or '–'} | {', '.join(optional) or '–'} |"
-        for name, need, optional in steps
-    ]
-    head = "| schedule | keys | optional |\n|---|---|---|"
-    text = 'A step is a number, `"step"`, or a table `{ schedule = "two_phase", before = 0, … }`:'
+    rows = []
+    for name, (need, optional) in STEP_KINDS.items():
+        needed, extra = (", ".join(names) or "–" for names in (need, optional))
+        rows.append(f"| `{name}` | {needed} | {extra} | {SCHEDULES[name]} |")
+    head = "| schedule | keys | optional | the step |\n|---|---|---|---|"
+    text = (
+        'A step is a number, `"step"` (each of `steps` in turn, also inside a schedule), or a '
+        'table, such as\n`{ schedule = "two_phase", before = 0.0, after = "step", switch = 5001 }`:'
+    )
     parts.append("\n".join(["## Steps", "", text, "", head, *rows, ""]))
     return "\n".join(parts)
 
@@ -77,7 +99,7 @@ def _fields(model: Any) -> Iterator[tuple[str, str, str]]:
 
 def _parameters(row: Row) -> Iterator[tuple[str, str, str]]:
     """The keys of a method, with the meaning its class gives them."""
-    meanings = _documented(Training) | _documented(row.method)
+    meanings = _documented(Training) | _documented(row.method) | IN_A_FILE
     for name, default, _ in _fields(SPECS[row.name]):
         if name != "kind":
             yield name, default, meanings.get(name, "")
