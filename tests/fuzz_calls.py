@@ -30,6 +30,8 @@ def _run_options(v: Values, steps: str = "20") -> str:
         v,
         tolerance=lambda: v.number("1e-5", "0", "1e-12", "1.0"),
         record=lambda: v.whole("1", "3", "100", huge=True),
+        keep=lambda: v.pick(('"weights"', '("direction", "invariant")', "()", '"speed"', "3")),
+        gradient_tolerance=lambda: v.number("1e-3", "0", "1e-9"),
         coordinates=lambda: v.word("reduced", "full"),
     )
 
@@ -136,6 +138,7 @@ def flow(v: Values) -> str:
         tolerance=lambda: v.number("1e-10", "1e-4", "0"),
         max_time=lambda: v.number("1.0", "10.0", "0"),
         restart_ratio=lambda: v.number("1.0", "0.1"),
+        times=lambda: v.pick(("[0.0, 1.0]", "[0.5]", "[]", "[1.0, 0.0]", "np.arange(5.0)", "3")),
     )
     return f"wn.flow({data.text}, {scale}, {w}{extra})"
 

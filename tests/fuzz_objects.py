@@ -38,7 +38,8 @@ def datasets(v: Values) -> str:
         extra = options(
             v,
             condition_number=lambda: v.number("1.0", "10.0", "1e6"),
-            scale=lambda: v.number("3.0", "0.0", "1.0"),
+            solution_norm=lambda: v.number("3.0", "0.0", "1.0"),
+            noise=lambda: v.number("0.0", "0.1"),
             seed=seed,
         )
         size = f"{v.whole('3', '1', huge=True)}, {v.whole('8', '1', huge=True)}"

@@ -238,6 +238,14 @@ class TestFlowTimes:
         assert late.time.size == 5
         assert late.status == "converged"
 
+    def test_an_integration_that_gets_to_no_time_says_where_it_got(self, problem, w0, monkeypatch):
+        monkeypatch.setattr("weightnorm._flow_ode.MAX_STEPS", 5)
+        for times in ([100.0, 1000.0], [0.0, 100.0, 1000.0]):
+            flow = wn.flow(problem, 2.0, w0, times=times)
+            assert flow.status == "max_steps"
+            assert flow.time.size == 1
+            assert np.isfinite(flow.loss).all()
+
     def test_directions_are_defined_at_scale_zero(self, problem, w0):
         flow = wn.flow(problem, 0.0, w0, times=[0.0, 0.1])
         np.testing.assert_allclose(flow.direction[0], w0, atol=1e-12)
@@ -246,7 +254,11 @@ class TestFlowTimes:
         assert data.attrs["status"] == "max_time"
 
     def test_times_are_checked(self, problem, w0):
-        for times, message in (([1.0, 0.5], "increasing"), ([-1.0], "not negative"), ([], "times")):
+        for times, message in (
+            ([1.0, 0.5], "not decrease"),
+            ([-1.0], "nor be negative"),
+            ([], "times"),
+        ):
             with pytest.raises(ValueError, match=message):
                 wn.flow(problem, 1.0, w0, times=times)
         with pytest.raises(ValueError, match="either times or max_time"):
@@ -263,3 +275,37 @@ class TestFlowTimes:
             flow = wn.flow(problem, 2.0, w0, times=step * run.history.step)
             gaps.append(np.abs(run.history.weights - flow.weights).max())
         assert gaps[1] < 0.6 * gaps[0] < 0.1
+
+
+@pytest.mark.parametrize("keep", [(), ("weights",)])
+@pytest.mark.parametrize("coordinates", ["reduced", "full"])
+def test_an_interruption_loses_no_record(problem, w0, monkeypatch, keep, coordinates):
+    """Ctrl-C between slices, and in the middle of one: the history reaches to where the run is."""
+    from weightnorm.engine.backends import diagonal, rules
+
+    backend = diagonal.DiagonalBatch if coordinates == "reduced" else rules.RulesBatch
+    original, calls = backend.advance, []
+
+    def interrupted(self, count, every=0):
+        calls.append(count)
+        answer = original(self, count, every)
+        if sum(calls) > 300:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr(backend, "advance", interrupted)
+    monkeypatch.setattr("weightnorm.engine.loop.SLICE", 100)
+    method = wn.RPGD(1e-3, 1e-3)
+    options = {"tolerance": 0, "record": 10, "keep": keep, "coordinates": coordinates}
+    with pytest.raises(wn.Interrupted) as stop:
+        wn.run(method, problem, 2.0, w0, max_steps=2_000, **options)
+    monkeypatch.undo()
+    so_far = stop.value.result
+    assert so_far.num_steps >= 300
+    assert so_far.history.step.tolist() == list(range(0, so_far.num_steps + 1, 10))
+    rest = wn.run(method, problem, start=so_far, max_steps=100, **options)
+    whole = wn.run(method, problem, 2.0, w0, max_steps=so_far.num_steps + 100, **options)
+    joined = np.concatenate(
+        [so_far.history.loss, rest.history.loss[rest.history.step > so_far.num_steps]]
+    )
+    np.testing.assert_array_equal(joined, whole.history.loss)

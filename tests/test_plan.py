@@ -10,6 +10,14 @@ from weightnorm.approach import approach
 from weightnorm.theory import general_matrix, plan
 
 
+def planned(problem, accuracy, scale, w):
+    """The plan, or why there is none."""
+    try:
+        return plan(problem, accuracy, scale=scale, direction=w)
+    except ValueError as error:
+        return str(error)
+
+
 @st.composite
 def starts(draw):
     """A problem, and a start of any kind: near, far, negative, inside or off the row space."""
@@ -39,7 +47,12 @@ def test_the_promise_is_kept(start):
     best = problem.min_norm_solution()
     x0 = scale * w / np.linalg.norm(w)
     assume(np.linalg.norm(problem.A @ x0 - problem.y) > 1e-6 * np.linalg.norm(problem.y))
-    made = plan(problem, accuracy, scale=scale, direction=w)
+    made = planned(problem, accuracy, scale, w)
+    if isinstance(made, str):  # far out, and hardly anything of the direction is seen
+        assert "double precision cannot tell" in made
+        assert np.linalg.norm(problem.split(w / np.linalg.norm(w))[0]) < 1e-6
+        assert abs(scale) > 10 * np.linalg.norm(best)
+        return
     result = made.run()
     assert np.linalg.norm(result.weights - best) <= accuracy * np.linalg.norm(best) * (1 + 1e-9)
     assert result.status == "converged"
@@ -54,7 +67,7 @@ def test_the_stages_are_what_a_plain_loop_makes_of_them(start):
     problem, scale, w, accuracy = start
     x0 = scale * w / np.linalg.norm(w)
     assume(np.linalg.norm(problem.A @ x0 - problem.y) > 1e-6 * np.linalg.norm(problem.y))
-    assume(abs(scale) < 1e3 * np.linalg.norm(problem.min_norm_solution()))
+    assume(abs(scale) < 20 * np.linalg.norm(problem.min_norm_solution()))
     made = plan(problem, accuracy, scale=scale, direction=w)
     largest = np.linalg.eigvalsh(problem.A @ problem.A.T)[-1]
     g, w = scale, w / np.linalg.norm(w)
@@ -95,8 +108,8 @@ def test_a_scale_alone_is_enough_where_any_direction_will_do():
         plan(problem, 1e-3, scale=5.0)
     orthogonal = wn.datasets.make_regression(seed=0)
     assert plan(orthogonal, 1e-3, scale=2.95).run(np.ones(50)).status == "converged"
-    with pytest.raises(ValueError, match="scale = 3 is above 3"):
-        plan(orthogonal, 1e-3, scale=3.0 + 1e-12)
+    with pytest.raises(ValueError, match=r"scale = 3 is above 2\.997"):
+        plan(orthogonal, 1e-3, scale=3.0 - 1e-9)
 
 
 def test_a_plan_that_depends_on_its_direction_takes_no_other():
@@ -108,6 +121,40 @@ def test_a_plan_that_depends_on_its_direction_takes_no_other():
         far.run(other)
     near = plan(problem, 1e-3, scale=0.01, direction=w0)
     assert near.run().status == "converged"
+    inside = plan(problem, 1e-3, direction=problem.min_norm_solution())  # has nothing to forget
+    with pytest.raises(ValueError, match="direction is not the one that the plan was made for"):
+        inside.run(w0)
+
+
+def test_at_the_solution_there_is_nothing_to_do():
+    for problem in (
+        wn.datasets.make_regression(condition_number=2.0, seed=0),
+        wn.datasets.make_regression(9, 4, condition_number=2.0, seed=0),
+        wn.LeastSquares([[1e-6, 0.0]], [1.0]),
+    ):
+        best = problem.min_norm_solution()
+        for sign in (1.0, -1.0):
+            made = plan(problem, 1e-3, sign * np.linalg.norm(best), sign * best)
+            assert made.num_steps == 0
+            assert "no step is needed" in repr(made)
+            assert made.run().status == "converged"
+
+
+def test_what_double_precision_cannot_do_is_said():
+    """Far out, with a direction that is all but invisible; and from closer by it works."""
+    problem = wn.LeastSquares([[1.0, 2.0, 0.0]], [3.0])
+    for far in (1e2, 1e4):
+        assert plan(problem, 1e-3, far, [0.0, 0.0, 1.0]).run().status == "converged"
+    with pytest.raises(ValueError, match="double precision cannot tell which steps lead back"):
+        plan(problem, 1e-3, 1e100, [0.0, 0.0, 1.0])
+    wide = wn.datasets.make_regression(8, 20, 30.0, seed=1)
+    rows = np.linalg.svd(wide.A)[2]
+    for scale, share in ((3e12, 1e-5), (3e8, 1e-11), (-3e3, 1e-11), (-30.0, 1e-3)):
+        made = planned(wide, 0.1, scale, rows[-1] + share * rows[0])
+        if isinstance(made, str):
+            assert "double precision" in made
+        else:
+            assert made.run().status == "converged"
 
 
 def test_the_repr_says_what_each_stage_does():

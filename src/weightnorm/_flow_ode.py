@@ -149,7 +149,7 @@ def _integrate(
             visit = None if at is None else partial(_sample, at, sampled)
             status, message = _advance(field, loss, calm, goal, end, times, states, visit)
     if at is not None:
-        times, states = _at_times(at, sampled, states[-1], status)
+        times, states = _at_times(at, sampled, times[-1], states[-1], status)
     table = np.array(states)
     outside = 0.0 if in_row_space else np.exp(2.0 * table[:, -1])
     log_norm = 0.5 * np.log(np.sum(table[:, 1:-1] ** 2, axis=1) + outside)
@@ -241,9 +241,14 @@ def _sample(at: Array, sampled: list[Array], solver: Any, before: float) -> None
 
 
 def _at_times(
-    at: Array, sampled: list[Array], last: Array, status: Status
+    at: Array, sampled: list[Array], end: float, last: Array, status: Status
 ) -> tuple[list[float], list[Array]]:
-    """The states at the wanted times; a flow that has come to rest stays where it is."""
+    """The states at the wanted times; a flow that has come to rest stays where it is.
+
+    Where the integration got to none of them it is the state at the time that it got to.
+    """
+    if not sampled and status is not Status.STATIONARY:
+        return [end], [last]
     if status is Status.STATIONARY:
         sampled = sampled + [last] * (at.size - len(sampled))
     return [float(t) for t in at[: len(sampled)]], sampled

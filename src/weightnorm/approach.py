@@ -3,24 +3,34 @@
 At a fixed unit direction w the loss is a parabola in the scale, with gradient a·g − b, a = ‖Aw‖²
 and b = yᵀAw. A step γ takes g to g − γ(a·g − b): where the gradient is positive, one step of the
 right size lands wherever below is wanted; where it is negative, a first step goes beyond the
-bottom of the parabola and a second one comes back.
+bottom of the parabola and a second one comes back. Where there is no gradient to rely on, because
+hardly anything of w is seen by the data, a step of the direction comes first.
+
+The steps are fixed beforehand, so rounding must not lead them astray: a walk that makes small
+perturbations large is not believed, and one in smaller strides is tried.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .methods import RPGD
 from .problems import LeastSquares
 from .schedules import piecewise
 
-SHRINK = 1e-8  # a step that shrinks the scale by more would leave rounding only
-FLAT = 1e-8  # a gradient this small against its terms is none to rely on
+STRIDES = (1e-8, 1e-4, 1e-2)  # by how much one step may make the scale smaller, tried in turn
+FLAT = 1e-6  # a gradient this small against its terms is none to rely on
+FARTHEST = 1e6  # a step beyond the bottom that goes farther up than this is not tried
 TURN = 0.5  # of 1/(g²λmax): a whole one would fit y at once where all λ are equal
-TURNS = 3  # steps of the direction that are tried where the scale has no gradient
+TURNS = 3  # of the direction, one after the other
+MOST_STEPS = 2_000
+ROUNDING = 2e-15  # size of the perturbations, of the entries of a unit direction and of the scale
+NEAR_ENOUGH = 0.05  # of the goal: how far they may lead
+REPLAYS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +55,7 @@ class Approach:
 
 
 def approach(problem: LeastSquares, g0: float, unit: Any, goal: float) -> Approach:
-    """Bring the scale from g0 > goal down to `goal` by gradient steps of the scale.
+    """Bring the scale from g0 > goal down to `goal` by gradient steps.
 
     Parameters
     ----------
@@ -64,74 +74,128 @@ def approach(problem: LeastSquares, g0: float, unit: Any, goal: float) -> Approa
     Raises
     ------
     ValueError
-        If the start fits y already, so that nothing has a gradient.
+        If the start fits y already, so that nothing has a gradient; or if hardly anything of it
+        is seen by the data, and it is so far out that double precision cannot tell what.
     """
     space = problem.reduce()
     start, _ = space.start(unit)
     small = space.problem
-    lam, target = small.curvatures, small.target
-    z, perp = start[:-1], float(start[-1])
-    turns = 0
-    while not _has_gradient(lam, target, z, g0):
-        if turns == TURNS or not _can_turn(lam, target, z, g0):
+    for stride in STRIDES:
+        walk = _Walk(small.curvatures, small.target, g0, start[:-1], float(start[-1]))
+        while walk.g > goal * (1.0 + FLAT) and len(walk.gammas) < MOST_STEPS:
+            if not walk.come_nearer(goal, stride):
+                break
+        else:
+            if _can_be_relied_on(walk, start, g0, goal):
+                return _stage(walk, g0)
+    raise ValueError(
+        f"scale = {g0:.3g} is so far out, and so little of the direction is seen by the data, that "
+        "double precision cannot tell which steps lead back; start from a smaller scale"
+    )
+
+
+def _stage(walk: _Walk, g0: float) -> Approach:
+    """The walk as a method, and in words."""
+    turns, count = sum(eta > 0 for eta in walk.etas), len(walk.gammas)
+    highest = max(walk.places)
+    via = f", by way of {highest:.4g}" if highest > g0 else ""
+    first = f"{turns} turn{'s' * (turns == 1)} the direction, and " if turns else ""
+    shown = [f"{gamma:.3g}" for gamma in walk.gammas if gamma > 0]
+    listed = ", ".join(shown if len(shown) < 5 else [*shown[:3], "…"])
+    note = (
+        f"{count} step{'s' * (count != 1)}: {first}the scale alone moves from {g0:.4g} to "
+        f"{walk.g:.4g}{via} (γ = {listed})"
+    )
+    method = RPGD(_schedule(walk.etas), _schedule(walk.gammas))
+    return Approach(method, count, walk.g, walk.perp, note)
+
+
+def _can_be_relied_on(walk: _Walk, start: Any, g0: float, goal: float) -> bool:
+    """Whether the steps lead to the goal from nearby starts, and with errors on the way, too."""
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        return all(_replayed(walk, start, g0, goal, rng) for _ in range(REPLAYS))
+
+
+def _replayed(walk: _Walk, start: Any, g0: float, goal: float, rng: Any) -> bool:
+    """Whether the steps lead there once more, with errors of rounding size."""
+    z = start[:-1] + ROUNDING * rng.standard_normal(start.size - 1)
+    g, perp = g0, float(start[-1])
+    for eta, gamma in zip(walk.etas, walk.gammas, strict=True):
+        e = walk.lam * (g * z - walk.target)
+        v = z - eta * g * e
+        norm = np.sqrt(v @ v + perp * perp)
+        g = (g - gamma * (z @ e)) * (1.0 + ROUNDING * rng.standard_normal())
+        z = v / norm + ROUNDING * rng.standard_normal(z.size)
+        perp = perp / norm
+    near = abs(g - goal) <= NEAR_ENOUGH * goal
+    return bool(near and abs(perp - walk.perp) <= NEAR_ENOUGH * max(perp, 1e-3))
+
+
+def _schedule(values: list[float]) -> Any:
+    """One value per step."""
+    if len(set(values)) == 1:
+        return values[0]
+    return piecewise(values, list(range(1, len(values))))
+
+
+@dataclass(eq=False)
+class _Walk:
+    """Where the start has come to: the scale g, and the direction's parts z and ‖w⊥‖."""
+
+    lam: NDArray[np.float64]
+    target: NDArray[np.float64]
+    g: float
+    z: NDArray[np.float64]
+    perp: float
+    turned: int = 0
+    etas: list[float] = field(default_factory=list)
+    gammas: list[float] = field(default_factory=list)
+    places: list[float] = field(default_factory=list)
+
+    def come_nearer(self, goal: float, stride: float) -> bool:
+        """One step down, or what makes one possible: beyond the bottom, or a turn.
+
+        Returns whether there was one.
+        """
+        a, b = float(self.lam @ (self.z * self.z)), float(self.lam @ (self.z * self.target))
+        slope, terms = a * self.g - b, a * self.g + abs(b)
+        if slope > FLAT * terms:
+            self._move((self.g - max(goal, stride * self.g)) / slope, slope)
+            return True
+        if -slope > FLAT * terms and a > 0:
+            beyond = 2.0 * b / a
+            lowest = max(goal, stride * beyond)  # what the step after it can reach
+            if beyond <= FARTHEST * self.g and (lowest == goal or lowest <= 0.1 * self.g):
+                self._move((beyond - self.g) / -slope, slope)
+                return True
+        return self._turn()
+
+    def _move(self, gamma: float, slope: float) -> None:
+        """A step of the scale."""
+        self.g -= gamma * slope
+        self.turned = 0
+        self._keep(0.0, gamma)
+
+    def _turn(self) -> bool:
+        """A step of the direction at the fixed scale, with η = TURN/(g²λmax)."""
+        gap = self.lam * (self.g * self.z - self.target)
+        terms = np.linalg.norm(self.lam * self.g * self.z) + np.linalg.norm(self.lam * self.target)
+        if not np.linalg.norm(gap) > FLAT * terms:
             raise ValueError(
                 "the start fits y already, so that no gradient leaves it, and it is not x*; start "
                 "from another direction or a smaller scale"
             )
-        z, perp = _turned(lam, target, z, perp, g0)
-        turns += 1
-    sizes, places = _scale_steps(float(lam @ (z * z)), float(lam @ (z * target)), g0, goal)
-    steps = [0.0] * turns + sizes
-    switches = list(range(1, len(steps)))
-    turning: Any = 0.0
-    if turns:  # the direction moves first, at the scale g0, then it is frozen
-        turning = piecewise([TURN / (g0 * g0 * float(lam.max())), 0.0], [turns])
-    method = RPGD(turning, piecewise(steps, switches) if switches else steps[0])
-    via = f", by way of {', '.join(f'{g:.4g}' for g in places[:-1])}" if len(places) > 1 else ""
-    first = f"{turns} turn{'s' * (turns == 1)} the direction, then " if turns else ""
-    gammas = ", ".join(f"{size:.3g}" for size in sizes)
-    note = (
-        f"{len(steps)} step{'s' * (len(steps) != 1)}: {first}the scale alone moves from {g0:.4g} "
-        f"to {places[-1]:.4g}{via} (γ = {gammas})"
-    )
-    return Approach(method, len(steps), places[-1], perp, note)
+        if self.turned == TURNS:
+            return False
+        largest = float(self.lam.max())
+        v = self.z - TURN * gap / (self.g * largest)
+        norm = float(np.sqrt(v @ v + self.perp * self.perp))
+        self.z, self.perp, self.turned = v / norm, self.perp / norm, self.turned + 1
+        self._keep(TURN / (self.g * self.g * largest), 0.0)
+        return True
 
-
-def _has_gradient(lam: Any, target: Any, z: Any, g: float) -> bool:
-    """Whether the scale's gradient a·g − b is more than rounding, and a is not tiny."""
-    a, b = float(lam @ (z * z)), float(lam @ (z * target))
-    if abs(a * g - b) <= FLAT * (a * g + abs(b)):
-        return False
-    # where the bottom of the parabola lies far beyond g, a turn of the direction serves better
-    return a * g > b or 2.0 * b <= a * g / SHRINK
-
-
-def _can_turn(lam: Any, target: Any, z: Any, g: float) -> bool:
-    """Whether the gradient of the direction is more than rounding."""
-    gap = lam * (g * z - target)
-    terms = np.linalg.norm(lam * g * z) + np.linalg.norm(lam * target)
-    return bool(np.linalg.norm(gap) > FLAT * terms)
-
-
-def _turned(lam: Any, target: Any, z: Any, perp: float, g: float) -> tuple[Any, float]:
-    """The direction after one step of rPGD at the fixed scale with η = TURN/(g²λmax)."""
-    v = z - TURN * lam * (g * z - target) / (g * lam.max())
-    norm = float(np.sqrt(v @ v + perp * perp))
-    return v / norm, perp / norm
-
-
-def _scale_steps(a: float, b: float, g0: float, goal: float) -> tuple[list[float], list[float]]:
-    """Step sizes, and where each leads, from g0 down to the goal."""
-    sizes, places, g = [], [], g0
-    if a * g < b:  # the scale would grow: beyond the bottom of the parabola first
-        beyond = 2.0 * b / a
-        sizes.append((beyond - g) / (b - a * g))
-        places.append(beyond)
-        g = beyond
-    while g > goal:
-        far = g * SHRINK > max(goal, 2.0 * b / a if a > 0 else 0.0)
-        there = g * SHRINK if far else goal
-        sizes.append((g - there) / (a * g - b))
-        places.append(there)
-        g = there
-    return sizes, places
+    def _keep(self, eta: float, gamma: float) -> None:
+        self.etas.append(eta)
+        self.gammas.append(gamma)
+        self.places.append(self.g)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from . import _validate
 from ._flow_ode import integrate
 from ._validate import Vector
-from .history import to_dataframe, to_dataset
+from .history import invariant_of_log, to_dataframe, to_dataset
 from .problems import Frame, GeneralizedLinear, LeastSquares
 from .problems.reduction import Diagonal, ReducedModel
 from .result import Status
@@ -147,9 +147,10 @@ def flow(
     max_time : float, optional
         Stop there at the latest (counted anew after a restart); without it, at the loss or at a
         standstill.
-    times : increasing vector, optional
+    times : vector that does not decrease, optional
         Give the flow at these times, the last of which is the end, whatever the loss. A run with
-        the step η is at time η·t after t steps.
+        the step η is at time η·t after t steps. With the status `max_steps` they are only those
+        that the integration got to.
     restart_ratio : float, optional
         Theorem 2.5, part II, in one call: run with `ratio` until nothing moves, then go on with
         this one.
@@ -210,7 +211,7 @@ def _times(times: Any) -> Vector:
     """Increasing times, none of them negative."""
     at = _validate.array("times", times, ndim=1)
     if at.min() < 0 or (np.diff(at) < 0).any():
-        raise ValueError("times must be increasing and not negative")
+        raise ValueError("times must not decrease, nor be negative")
     return at
 
 
@@ -227,7 +228,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
         g0.
     direction : (d,) array
         w0, which is normalised.
-    times : increasing vector
+    times : vector that does not decrease
 
     Returns
     -------
@@ -273,13 +274,10 @@ def _trajectory(
     drift = 0.0
     for _, states, c in pieces:
         log_perp, g = states[:, -1], states[:, 0]
-        with np.errstate(all="ignore"):  # infinite where c is tiny
-            energy = np.square(g) / (2 * c) if c > 0 else np.full(g.size, np.nan)
-            inside = np.isneginf(log_perp) & (c > 0)  # in the row space, whatever g
-            values = np.where(inside, -np.inf, log_perp + energy)
+        values = invariant_of_log(log_perp, g, c)
         invariants.append(values)
         if c > 0 and np.isfinite(values).all():
-            terms = max(1.0, float(np.abs(log_perp).max()), float(energy.max()))
+            terms = max(1.0, float(np.abs(log_perp).max()), float((g**2).max() / (2 * c)))
             drift = max(drift, float(np.abs(values - values[0]).max()) / terms)
         elif np.isposinf(values).any():
             drift = np.nan  # nothing to measure it by

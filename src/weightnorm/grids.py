@@ -180,6 +180,13 @@ def method_coordinates(
     }
 
 
+def ended_norms(data: Any) -> Any:
+    """The norms at the end, NaN for runs that diverged: how far those got means nothing."""
+    if "status" not in data:
+        return data.norm
+    return data.norm.where(data.status != Status.DIVERGED.code)
+
+
 def exact_norms(data: xarray.Dataset) -> xarray.DataArray | None:
     """‖x‖ where each run ends as its steps shrink, exactly.
 

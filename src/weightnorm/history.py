@@ -43,10 +43,16 @@ def invariant(perp_norm: Any, scale: Any, ratio: Any) -> Any:
     -------
     array
     """
-    q, g, c = np.broadcast_arrays(perp_norm, scale, ratio)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return invariant_of_log(np.log(perp_norm), scale, ratio)
+
+
+def invariant_of_log(log_perp: Any, scale: Any, ratio: Any) -> Any:
+    """The same from log ‖w⊥‖, which does not underflow."""
+    log_q, g, c = np.broadcast_arrays(log_perp, scale, ratio)
     with np.errstate(all="ignore"):
-        value = np.log(q) + np.square(g) / (2.0 * c)
-    return np.where(c > 0, np.where(q == 0, -np.inf, value), np.nan)
+        value = log_q + np.square(g) / (2.0 * c)
+    return np.where(c > 0, np.where(np.isneginf(log_q), -np.inf, value), np.nan)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,9 +79,9 @@ class History:
         The spacing: what `record` asked for, doubled as often as it took to stay within two million
         records, or half a gigabyte of directions or weights.
     ratio : array
-        c, the scale's step over the direction's, of the step that led to each record (times ‖w0‖²
-        for WN); NaN for gradient descent, for steps that are callables unless the invariant is
-        kept, and where there is no row space.
+        c, the scale's step over the direction's (times ‖w0‖² for WN), with the values of the
+        schedules that led to each record and the scale there; NaN for gradient descent, for steps
+        that are callables unless the invariant is kept, and for matrix sensing.
     direction, weights : (n, d) arrays, or None
         w/‖w‖ and x, if `keep` asked for them; (n, d, r) and (n, d, d) for matrix sensing.
     invariant : array or None

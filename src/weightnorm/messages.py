@@ -21,10 +21,14 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
             return f"loss {loss:.6g} <= tolerance {tolerance:g}"
         share = float(relative_gradient(batch)[0])
         asked = getattr(policy.judge, "tolerance", None)
-        bound = "rounding" if asked is None else f"gradient_tolerance {asked:g}"
+        if asked is not None and share <= asked:
+            return (
+                f"the gradient is {share:.2g} of its terms, within gradient_tolerance {asked:g}; "
+                f"the loss is {loss:.6g}"
+            )
         return (
-            f"the gradient vanishes: it is {share:.2g} of its terms, within {bound}; this is the "
-            f"optimum, at loss {loss:.6g}"
+            f"the gradient vanishes to rounding ({share:.2g} of its terms): the optimum of a "
+            f"convex loss, at loss {loss:.6g}"
         )
     if status is Status.DIVERGED:
         if batch.ended_at[0] == 0:

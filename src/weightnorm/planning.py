@@ -20,11 +20,13 @@ from .theory.statement import Assumption, Statement, assume
 
 EQUAL = 1e-12
 DELTA = 1.0  # δ of Proposition 3.3: ‖w⊥‖ at least halves every step
-NEAR = 0.9  # of g*: from below this share the scale need not be brought down first
+NEAR = 0.9  # of g*: from below this share the scale need not be brought down first …
+NEAREST = 0.999  # … nor can it without a direction; beyond, phase one would take too long
+SMALL = 1e-3  # of the accuracy: a start so small is as good as zero
 ROOM = 0.9  # of the largest scale that the proposition allows, so that rounding does no harm
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan(Statement):
     """A guaranteed way to the minimum-norm solution x*.
 
@@ -64,7 +66,6 @@ class Plan(Statement):
     accuracy: float
     problem: LeastSquares = field(repr=False)
     direction: Vector | None = field(repr=False)
-    brings_down: bool = field(default=False, repr=False)
 
     @property
     def num_steps(self) -> int:
@@ -96,10 +97,10 @@ class Plan(Statement):
         """
         if direction is None:
             direction = self.direction
-        elif self.brings_down and not self._is_own(direction):
+        elif self.direction is not None and not self._is_own(direction):
             raise ValueError(
-                "direction is not the one that the plan was made for, and its first stage depends "
-                "on it; make a plan for this one"
+                "direction is not the one that the plan was made for, and its steps depend on it; "
+                "make a plan for this one, or one without a direction"
             )
         if direction is None:
             raise ValueError("direction is needed: the plan holds for any, so give plan.run one")
@@ -118,7 +119,7 @@ class Plan(Statement):
             result,
             num_steps=self.num_steps,
             status=Status.CONVERGED if reached else Status.MAX_STEPS,
-            message=f"{text} after {self.num_steps} steps, "
+            message=f"{text} after {_steps(self.num_steps)}, "
             + ("as planned" if reached else "more than was promised: rounding allows no better"),
         )
 
@@ -199,8 +200,14 @@ def plan(
     largest, smallest = float(lam.max()), float(lam.min())
     orthogonal = smallest >= largest * (1.0 - EQUAL)
     limit = gstar if orthogonal else general_matrix(gstar, smallest, largest, DELTA).value
-    if g0 == 0.0:
-        return _from_zero(problem, gstar, smallest / largest, target, unit)
+    if g0 is not None and unit is not None:
+        gap = float(np.linalg.norm(g0 * unit - problem.min_norm_solution()))
+        if gap <= 0.5 * target * gstar:
+            note = f"no step is needed: ‖x0 − x*‖ = {gap:.2g} is small enough"
+            nothing: tuple[tuple[Method, int], ...] = ((GradientDescent(schedules.curvature()), 0),)
+            return Plan(g0, nothing, (note,), accuracy, problem, unit, paper="its definition")
+    if g0 is not None and abs(g0) <= SMALL * min(target, 1.0) * gstar:
+        return _from_zero(problem, g0, smallest / largest, target, unit)
     down = _bring_down(problem, g0, unit, limit, 0.1 * gstar if orthogonal else ROOM * limit)
     begin = down.scale if down is not None else (0.1 * gstar if orthogonal else limit)
     if down is None and g0 is not None:
@@ -217,10 +224,7 @@ def plan(
     if down is not None:
         stages, notes = ((down.method, down.num_steps), *stages), (down.note, *notes)
     start = g0 if g0 is not None else begin
-    brings = down is not None
-    return Plan(
-        start, stages, notes, accuracy, problem, unit, brings, assumptions=conditions, paper=paper
-    )
+    return Plan(start, stages, notes, accuracy, problem, unit, assumptions=conditions, paper=paper)
 
 
 Made = tuple[tuple[tuple[Method, int], ...], tuple[str, ...], tuple[Assumption, ...], str]
@@ -230,15 +234,14 @@ def _bring_down(
     problem: LeastSquares, g0: float | None, unit: Any, limit: float, goal: float
 ) -> Approach | None:
     """The stage that brings the scale down to `goal`, where the start is too far out."""
-    near = NEAR * limit if limit == float(np.linalg.norm(problem.target)) else limit
-    if g0 is None or abs(g0) <= near:
+    orthogonal = limit == float(np.linalg.norm(problem.target))
+    share = 1.0 if not orthogonal else NEAR if unit is not None else NEAREST
+    if g0 is None or abs(g0) <= share * limit:
         return None
     if unit is None:
-        if abs(g0) < limit:
-            return None
         raise ValueError(
-            f"scale = {g0:g} is above {limit:.4g}, up to which there is a guarantee from any "
-            "direction; give direction= as well, or leave scale out"
+            f"scale = {g0:g} is above {share * limit:.4g}, up to which there is a guarantee from "
+            "any direction; give direction= as well, or leave scale out"
         )
     return approach(problem, abs(g0), unit if g0 > 0 else -unit, goal)
 
@@ -247,17 +250,18 @@ def _steps(count: int) -> str:
     return f"{count} step{'s' * (count != 1)}"
 
 
-def _from_zero(
-    problem: LeastSquares, gstar: float, share: float, accuracy: float, unit: Any
-) -> Plan:
-    """x0 = 0 is in the row space: gradient descent alone."""
+def _from_zero(problem: LeastSquares, g0: float, share: float, accuracy: float, unit: Any) -> Plan:
+    """x0 is zero, or so small that what it has off the row space may stay: gradient descent alone.
+
+    ‖x⊥‖ ≤ SMALL·accuracy·g* stays, and the rest starts within (1 + SMALL)·g* of x*.
+    """
     rate = -np.log1p(-share) if share < 1.0 - EQUAL else np.inf
-    count = max(0, int(np.ceil(np.log(1.0 / accuracy) / rate))) if accuracy < 1 else 0
-    count = max(count, int(accuracy < 1.0))
-    note = f"{_steps(count)}: gradient descent, step 1/λmax; x0 = 0 has nothing to forget"
+    wanted = np.log((1.0 + SMALL) / (min(accuracy, 1.0) * (1.0 - SMALL)))
+    count = max(1, int(np.ceil(wanted / rate))) if accuracy < 1.0 + SMALL else 0
+    note = f"{_steps(count)}: gradient descent, step 1/λmax; so small a start has nothing to forget"
     stages: tuple[tuple[Method, int], ...] = ((GradientDescent(schedules.curvature()), count),)
     paper = "the contraction of gradient descent by 1 − λmin/λmax"
-    return Plan(0.0, stages, (note,), accuracy, problem, unit, paper=paper)
+    return Plan(g0, stages, (note,), accuracy, problem, unit, paper=paper)
 
 
 def _orthogonal(gstar: float, curvature: float, g0: float, accuracy: float) -> Made:

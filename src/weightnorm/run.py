@@ -11,7 +11,8 @@ import numpy as np
 from . import _validate
 from ._resume import Deferred, Resume
 from .engine.batch import Batch, Start
-from .engine.loop import Judge, Optimum, Policy, judge_for, loop, quietly
+from .engine.loop import Judge, Policy, judge_for, loop, quietly
+from .engine.optimum import Optimum
 from .engine.recording import Recorder, make_history, record_limit
 from .engine.start import (
     backend_of,

@@ -95,7 +95,7 @@ def sweep(
     sizes = None if steps is None else _validate.number_or_vector("steps", steps)
     tables = _methods_by_step(methods, sizes)
     flat = {
-        name if sizes is None else f"{name}, step {sizes[i]:g}": method
+        name if sizes is None else f"{name}, steps[{i}] = {sizes[i]:g}": method
         for i, table in enumerate(tables)
         for name, method in table.items()
     }
@@ -135,6 +135,8 @@ def _methods_by_step(methods: Any, steps: Vector | None) -> list[Mapping[str, Me
             'with steps=… methods must be a callable, such as lambda step: {"rpgd": '
             f"wn.RPGD(step, step)}}, got {type(methods).__name__}"
         )
+    if np.unique(steps).size < steps.size:
+        raise ValueError(f"steps must have each value once, got {steps.tolist()}")
     tables = []
     for step in steps:
         table = _validate.answer(f"methods({step:g})", methods, float(step))

@@ -52,8 +52,6 @@ def split_table(
     features = table.drop(columns=[target, *drop])
     if features.shape[1] == 0:
         raise TableError("there is no column left to fit with")
-    if len(table) < 4:
-        raise TableError(f"the table has {len(table)} rows; a cross-validated fit needs at least 4")
     text = [
         str(name) for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])
     ]

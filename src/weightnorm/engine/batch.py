@@ -95,6 +95,8 @@ class Batch(ABC):
         The step number each run is at, or ended at.
     keeps_units : bool
         Whether records hold the unit directions as well.
+    passed : Records or None
+        What the last call recorded, also where it was interrupted.
     """
 
     method: Any
@@ -107,6 +109,7 @@ class Batch(ABC):
     shares_methods: ClassVar[bool] = False  # whether runs of different methods may be in a batch
     uses_threads: ClassVar[bool] = False
     keeps_units: bool = False
+    passed: Records | None = None
 
     @property
     @abstractmethod
@@ -237,16 +240,28 @@ def record_by_pieces(
     steps: list[int] = []
     pieces: list[Records] = []
     end = batch.clock + count
-    advance(0)
-    while True:
-        here = batch.clock if batch.alive[0] else int(batch.ended_at[0])  # a clock may run on
-        if here % every == 0:
-            steps.append(here)
-            rows.append((batch.loss[:1].copy(), batch.position(first_only=True)))
-        last = batch.clock >= end or not batch.alive[0]
-        if rows and (last or len(rows) == RECORDS_AT_ONCE):
+
+    def finish() -> None:
+        if rows:
             pieces.append(gather(batch, np.array(steps, dtype=np.int64), rows))
-            rows, steps = [], []
-        if last:
-            return join(pieces)
-        advance(min(every - batch.clock % every, end - batch.clock))
+            rows.clear()
+            steps.clear()
+
+    try:
+        advance(0)
+        while True:
+            here = batch.clock if batch.alive[0] else int(batch.ended_at[0])  # a clock may run on
+            if here % every == 0:
+                rows.append((batch.loss[:1].copy(), batch.position(first_only=True)))
+                steps.append(here)
+            last = batch.clock >= end or not batch.alive[0]
+            if last or len(rows) == RECORDS_AT_ONCE:
+                finish()
+            if last:
+                break
+            advance(min(every - batch.clock % every, end - batch.clock))
+    finally:
+        del rows[len(steps) :]
+        finish()
+        passed = batch.passed = join(pieces)
+    return passed

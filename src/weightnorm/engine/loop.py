@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
 from ..result import Status
 from .batch import Array, Batch, Position, Records, gather
 from .recording import Recorder
@@ -31,7 +30,6 @@ STILL = 8 * EPS  # a step that moves a run less than this, relatively, is roundi
 FIRST_LOOK = 4096
 # the relative gradient up to which a run that stands still, its steps being rounding, is optimal
 AT_REST = 1e-12
-GRADIENT_LOOK = 16  # steps between looks at the gradient, at first
 KEPT_AT_ONCE = 1024  # steps of one call that keeps whole directions
 WINDOW = 32  # steps before a look that are followed one by one …
 LONGEST_PERIOD = WINDOW // 2  # … so that a cycle of this period passes twice
@@ -137,9 +135,12 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
         recorder.add(_here(batch))
     while batch.alive.any() and batch.clock < end and not policy.cancelled():
         until = min(end, judge.until(batch)) if judging else end
-        passed = batch.advance(min(longest, until - batch.clock), recorder.every if recorder else 0)
-        if recorder is not None:
-            recorder.add(passed)
+        every = recorder.every if recorder else 0
+        try:
+            batch.advance(min(longest, until - batch.clock), every)
+        finally:  # an interruption loses nothing that was recorded
+            if recorder is not None:
+                recorder.add(batch.passed)
         if judging:
             _retire(batch, judge, judge.after(batch), status, retired)
     if judging and policy.max_steps and batch.alive.any():
@@ -337,65 +338,6 @@ class Standstill(Judge):
             depth[new] = motion[new]
             found |= new
         return found, depth
-
-
-@dataclass
-class Optimum(Judge):
-    """Looks whether the gradient is small, beside another judge.
-
-    Attributes
-    ----------
-    inner : Judge
-        The other one.
-    tolerance : float
-        How small: ‖∇f(x)‖ over the terms it is the sum of.
-    """
-
-    inner: Judge
-    tolerance: float
-
-    active = True
-    always = True
-
-    @staticmethod
-    def beside(inner: Judge, problem: Any, tolerance: Any) -> Optimum:
-        """Such a judge, for a problem that has a gradient in its weights."""
-        size = _validate.real("gradient_tolerance", tolerance, minimum=0.0)
-        if problem.has_columns:
-            raise ValueError(
-                f"gradient_tolerance is for problems with a vector of weights, and "
-                f"{type(problem).__name__} has a matrix; use tolerance"
-            )
-        return Optimum(inner, size)
-
-    def copy(self) -> Optimum:
-        """A judge of its own for a run that goes on."""
-        return replace(self, inner=self.inner.copy())
-
-    def at_start(self, batch: Batch) -> NDArray[np.bool_] | None:
-        """Those at their optimum, or stuck."""
-        return self._either(batch, self.inner.at_start(batch) if self.inner.active else None)
-
-    def until(self, batch: Batch) -> int:
-        """The next look at the gradient, or what the other judge wants."""
-        inner = self.inner.until(batch) if self.inner.active else batch.clock + SLICE
-        return min(inner, batch.clock + max(GRADIENT_LOOK, batch.clock // 32))
-
-    def after(self, batch: Batch) -> NDArray[np.bool_] | None:
-        """Those at their optimum, or found by the other judge."""
-        return self._either(batch, self.inner.after(batch) if self.inner.active else None)
-
-    def at_end(self, batch: Batch) -> NDArray[np.bool_] | None:
-        """Those at their optimum, or found by the other judge."""
-        return self._either(batch, self.inner.at_end(batch) if self.inner.active else None)
-
-    def optimal(self, batch: Batch) -> NDArray[np.bool_]:
-        """Those whose gradient is small enough."""
-        return relative_gradient(batch) <= self.tolerance
-
-    def _either(self, batch: Batch, found: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        small = self.optimal(batch)
-        return small if found is None else small | found
 
 
 def relative_gradient(batch: Batch) -> Array:

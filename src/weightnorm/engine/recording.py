@@ -70,8 +70,8 @@ def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
     """
     records, kept = recorder.records, {}
     ratio = _ratios(run, records, "invariant" in keep)
-    if records.unit is not None:
-        units = np.array([run.frame.lift(unit) for unit in records.unit])
+    if run.batch.keeps_units:
+        units = _lifted(run, records)
         if "direction" in keep:
             kept["direction"] = units
         if "weights" in keep:
@@ -92,10 +92,19 @@ def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
     )
 
 
-def _ratios(run: Any, records: Records, wanted: bool) -> Any:
-    """c = γ/η of the step that led to each record, times ‖w0‖² where ‖w‖ is free.
+def _lifted(run: Any, records: Records) -> Any:
+    """The unit directions in the problem's own coordinates; there may be none."""
+    if records.unit is not None:
+        return np.array([run.frame.lift(unit) for unit in records.unit])
+    return np.empty((0, *run.frame.lift(run.batch.position().unit[0]).shape))
 
-    A callable is asked once more only where the ratio is wanted, and never beyond the last step.
+
+def _ratios(run: Any, records: Records, wanted: bool) -> Any:
+    """c = γ/η at each record, times ‖w0‖² where ‖w‖ is free.
+
+    The values of the schedules are those of the step that led there; |g| is that of the record, and
+    ‖w‖ that of the start: a power of ‖w‖ in η is there to undo its growth. A callable is asked once
+    more only where the ratio is wanted, and never beyond the last step.
     """
     method, nothing = run.batch.method, np.full(records.step.size, np.nan)
     callables = any(schedule.function is not None for schedule in method.schedules)
@@ -104,7 +113,7 @@ def _ratios(run: Any, records: Records, wanted: bool) -> Any:
     if run.problem.has_columns or not records.step.size:
         return nothing
     before = np.maximum(records.step - 1, 0)
-    g, norm = np.abs(records.scale), records.direction_norm
+    g, norm = np.abs(records.scale), run.start_norm
 
     def size(step: StepSize) -> Any:
         return step.schedule(before) * step.factor * g**step.scale_power * norm**step.norm_power

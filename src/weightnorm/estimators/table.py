@@ -53,6 +53,9 @@ def fit_table(
     options: dict[str, Any],
 ) -> Fitted:
     """Fit, cross-validate, and compare with the predicted limit."""
+    if len(features) < 4:
+        count = len(features)
+        raise TableError(f"the table has {count} rows; a cross-validated fit needs at least 4")
     folds = min(folds, len(features) // 2)
     kind: Any = WeightNormClassifier if classify else WeightNormRegressor
     values = np.asarray(target) if classify else np.asarray(target, dtype=np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..datasets import make_regression, random_direction
 from ..engine.grid import compute_grid
-from ..grids import Axis, exact_norms, label_grid, method_coordinates
+from ..grids import Axis, ended_norms, exact_norms, label_grid, method_coordinates
 from ..methods.contract import Method
 from ..problems import Problem
 
@@ -141,9 +141,10 @@ def with_summary(data: xarray.Dataset) -> xarray.Dataset:
         With `norm_mean`, `norm_spread` (one standard deviation) and, for every run whose limit is
         known, `norm_limit`, and the mean of that over seeds, `norm_limit_mean`.
     """
+    norm = ended_norms(data)
     more = {
-        "norm_mean": (data.norm.mean("seed"), "mean of the norm over seeds"),
-        "norm_spread": (data.norm.std("seed"), "standard deviation of the norm over seeds"),
+        "norm_mean": (norm.mean("seed"), "mean of the norm over seeds"),
+        "norm_spread": (norm.std("seed"), "standard deviation of the norm over seeds"),
     }
     limit = exact_norms(data)
     if limit is not None:
@@ -163,7 +164,10 @@ def mean_norm(data: xarray.Dataset, algorithm: str) -> Any:
 
 
 def largest_scale_within(data: xarray.Dataset, algorithm: str, share: float) -> float:
-    """The largest scale up to which the mean norm stays within `share` of the minimum norm."""
-    far = np.abs(mean_norm(data, algorithm) - NORM) > share * NORM
-    last = int(np.argmax(far)) - 1 if far.any() else -1
-    return float(data.scale.values[last])
+    """The largest scale up to which the mean norm stays within `share` of the minimum norm; NaN if
+    it is farther from the first on.
+    """
+    far = ~(np.abs(mean_norm(data, algorithm) - NORM) <= share * NORM)
+    if far[0]:
+        return np.nan
+    return float(data.scale.values[int(np.argmax(far)) - 1 if far.any() else -1])

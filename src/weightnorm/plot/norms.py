@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..grids import exact_norms
+from ..grids import ended_norms, exact_norms
 from ..result import Status
 from .style import THEORY, clean, label_of, looks, new_axes
 
@@ -38,9 +38,9 @@ def end_norms(
 ) -> Axes:
     """Draw the norm at the end against the start, one line per algorithm, with the exact limits.
 
-    Lines are means over starts and seeds, bands one standard deviation. A hollow marker stands
-    where some runs did not converge. Thin grey lines are where the runs end exactly, as their steps
-    and their tolerance go to zero; the dotted line is the minimum norm.
+    Lines are means over starts and seeds, bands one standard deviation, without runs that diverged.
+    A hollow marker stands where some runs did not converge. Thin grey lines are where the runs end
+    exactly, as their steps and their tolerance go to zero; the dotted line is the minimum norm.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def end_norms(
         )
     ax = new_axes(ax)
     unit = 1.0 if relative_to is None else dataset[relative_to]
-    norm = (dataset.norm / unit).transpose("algorithm", dim, ...)
+    norm = (ended_norms(dataset) / unit).transpose("algorithm", dim, ...)
     mean, spread = norm.mean(others).values, norm.std(others).values
     partly = _partly(dataset, dim, others)
     algorithms = [str(a) for a in dataset.algorithm.values]
@@ -126,7 +126,8 @@ def end_norms(
     nuclear = "nuclear" in dataset.norm.attrs.get("long_name", "")
     what = "nuclear norm" if nuclear else "norm"
     unit_text = ", ‖x‖" if not nuclear else ""
-    ax.set_ylabel(f"{what} at the end" + (unit_text if relative_to is None else " / minimum"))
+    by = "" if relative_to is None else "minimum" if "minimum" in relative_to else relative_to
+    ax.set_ylabel(f"{what} at the end" + (f" / {by}" if by else unit_text))
     if name in LOGARITHMIC:
         _logarithmic(ax, places)
     elif places.size > 1:

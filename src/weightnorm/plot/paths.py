@@ -97,9 +97,9 @@ def _points(name: str, result: Any) -> Any:
             raise ValueError(
                 f"{name}: the run kept no weights; run it with record=1, keep=('weights',)"
             )
-        return np.asarray(history.weights)
+        result = history
     points = np.asarray(result.weights if hasattr(result, "weights") else result, dtype=float)
-    if points.ndim != 2 or points.shape[1] != 2:
+    if points.ndim != 2 or points.shape[1] != 2 or not len(points):
         raise ValueError(f"{name}: a path must have shape (n, 2), got {points.shape}")
     return points
 

@@ -81,7 +81,12 @@ def trajectory(results: Any, axes: Any = None) -> Any:
     invariant.set_xlabel(next(iter(units)))
     if not any(np.isfinite(track["invariant"]).any() for track in tracks.values()):
         where = {"transform": invariant.transAxes, "ha": "center", "color": "0.4"}
-        invariant.text(0.5, 0.5, "none: there is no scale, or it is frozen", **where)
+        invariant.text(
+            0.5,
+            0.5,
+            "none: no scale, a frozen one, callable steps, or a start in the row space",
+            **where,
+        )
     for ax in axes.flat:
         clean(ax)
         if ax.get_legend_handles_labels()[0]:

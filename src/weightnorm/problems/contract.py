@@ -53,10 +53,10 @@ class Problem(ABC):
     curvature: Any = None
     # the solution distances are measured from, in these coordinates: a reduced problem has its own
     reference: Any = None
-    # whether weights are a factor whose columns may have a scale each
     # what messages say of a run with g = 0 that cannot leave, and of one whose gradient vanishes
     rest_set: ClassVar[str] = "S = {g = 0, ⟨w, ∇f(0)⟩ = 0}"
     zero_gradient: ClassVar[str] = "a minimum, or another point that no step leaves"
+    # whether weights are a factor whose columns may have a scale each
     has_columns: ClassVar[bool] = False
     can_measure: ClassVar[bool] = False  # whether `perp_and_distance` knows more than a run does
     # whether a zero gradient means that a run has converged, whatever its loss: for a convex loss

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -28,7 +30,7 @@ from .methods import MethodSpec
 from .problems import Problems, Regression
 
 RENAMED = {"gradient_descent": "gd", "weight_norm": "wn"}
-NOT_STEPS = ("kind", "schedule", "blocks")  # keys of a method whose text is no step
+STEP_KEYS = ("step", "direction_step", "scale_step")  # of a method: where "step" may stand
 
 
 class Range(Strict):
@@ -114,30 +116,31 @@ class SweepConfig(Strict):
     methods: Annotated[dict[MethodName, MethodSpec], Field(min_length=1)] = Field(
         description="one table [methods.NAME] each; the names label the dimension `algorithm`"
     )
-    _tables: list[dict[str, Any]] = PrivateAttr()
-    _written: Any = PrivateAttr()
+    _written: dict[str, Any] = PrivateAttr()
 
     @model_validator(mode="wrap")
     @classmethod
     def _for_each_step(cls, data: Any, validate: Any) -> SweepConfig:
         """Put each step where a method says "step"; what is wrong is said of the first."""
         if not isinstance(data, dict) or not isinstance(data.get("methods"), dict):
-            checked: SweepConfig = validate(data)
-            object.__setattr__(checked, "_tables", [checked.methods])
-            object.__setattr__(checked, "_written", None)
-            return checked
+            return cls._as(validate(data))
         methods, steps = data["methods"], data.get("steps")
         _refuse_old_names(methods)
-        each = steps if isinstance(steps, list) else []
-        if each and not _mentions(methods):
+        each = steps if isinstance(steps, list | tuple) else []
+        if each and not any(map(_mentions_step, methods.values())):
             raise ValueError('steps is given and no method uses it: write a step as "step"')
-        first = _with_step(methods, each[0]) if each else methods
-        config: SweepConfig = validate({**data, "methods": first})
-        kind = TypeAdapter(dict[str, MethodSpec])
-        more = [kind.validate_python(_with_step(methods, step)) for step in each[1:]]
-        tables = [config.methods, *more]
-        object.__setattr__(config, "_tables", tables)
+        first = dict(methods)
+        if each:
+            first = {name: _with_step(table, each[0]) for name, table in methods.items()}
+        config = cls._as(validate({**data, "methods": first}))
         object.__setattr__(config, "_written", methods)
+        config.tables()  # so that a step that does not work is found out now
+        return config
+
+    @classmethod
+    def _as(cls, config: Any) -> SweepConfig:
+        """A configuration that has been checked, as it is."""
+        assert isinstance(config, cls)
         return config
 
     @model_validator(mode="after")
@@ -169,30 +172,55 @@ class SweepConfig(Strict):
 
     def tables(self) -> list[dict[str, Any]]:
         """The methods by name for each step; one table where there are no steps."""
-        return self._tables
+        if not self.steps:
+            return [dict(self.methods)]
+        return _tables(json.dumps(self._written, sort_keys=False, default=str), tuple(self.steps))
 
     def written(self) -> dict[str, Any]:
         """All that the file says, defaults included, as JSON can hold it."""
         content: dict[str, Any] = self.model_dump(mode="json", exclude={"methods"})
-        methods = self._written
-        if methods is None or not self.steps:
-            methods = {name: spec.model_dump(mode="json") for name, spec in self.methods.items()}
+        methods = {name: spec.model_dump(mode="json") for name, spec in self.methods.items()}
+        for name, table in methods.items():
+            for key in STEP_KEYS if self.steps else ():
+                if key in table and _leaves_open(self._written[name].get(key)):
+                    table[key] = self._written[name][key]
         return content | {"methods": methods} | {"data": self.problems.identity().get("data")}
 
 
-def _mentions(value: Any) -> bool:
-    """Whether a step is left to the sweep somewhere in a table."""
-    if isinstance(value, dict):
-        return any(_mentions(inner) for key, inner in value.items() if key not in NOT_STEPS)
-    return any(map(_mentions, value)) if isinstance(value, list) else bool(value == SWEPT)
+@lru_cache(maxsize=8)
+def _tables(written: str, steps: tuple[float, ...]) -> list[dict[str, Any]]:
+    """The methods of a file for each step."""
+    kind, methods = TypeAdapter(dict[str, MethodSpec]), json.loads(written)
+    return [
+        kind.validate_python({name: _with_step(table, step) for name, table in methods.items()})
+        for step in steps
+    ]
 
 
-def _with_step(value: Any, step: Any) -> Any:
-    """The same with a step instead of the word."""
+def _leaves_open(value: Any) -> bool:
+    """Whether a step is left to the sweep, itself or inside a schedule."""
     if isinstance(value, dict):
-        return {k: v if k in NOT_STEPS else _with_step(v, step) for k, v in value.items()}
+        return any(_leaves_open(inner) for key, inner in value.items() if key != "schedule")
+    return any(map(_leaves_open, value)) if isinstance(value, list) else bool(value == SWEPT)
+
+
+def _mentions_step(table: Any) -> bool:
+    """Whether a method leaves one of its steps to the sweep."""
+    return isinstance(table, dict) and any(_leaves_open(table.get(key)) for key in STEP_KEYS)
+
+
+def _with_step(table: Any, step: Any) -> Any:
+    """A method's table with a step instead of the word, where a step may stand."""
+    if not isinstance(table, dict):
+        return table
+    return {k: _filled(v, step) if k in STEP_KEYS else v for k, v in table.items()}
+
+
+def _filled(value: Any, step: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: v if k == "schedule" else _filled(v, step) for k, v in value.items()}
     if isinstance(value, list):
-        return [_with_step(inner, step) for inner in value]
+        return [_filled(inner, step) for inner in value]
     return step if isinstance(value, str) and value == SWEPT else value
 
 

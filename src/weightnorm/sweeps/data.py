@@ -83,10 +83,11 @@ def _array(path: Path) -> Any:
 
 def _checked(name: str, A: Any, y: Any) -> Data:
     """Numbers only, of shapes that fit."""
-    try:
-        rows, values = np.asarray(A, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: A and y must be arrays of numbers: {error}") from None
+    for array in (A, y):
+        if np.asarray(array).dtype.kind not in "biuf":
+            kind = np.asarray(array).dtype
+            raise ValueError(f"{name}: A and y must be arrays of real numbers, got {kind}")
+    rows, values = np.asarray(A, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if rows.ndim != 2 or values.ndim != 1 or len(rows) != len(values):
         raise ValueError(
             f"{name}: A must have shape (m, d) and y (m,), got {rows.shape} and {values.shape}"

@@ -140,6 +140,8 @@ def _spec(row: Row) -> type[Spec]:
         keys[name] = (kind, ... if known[name].default is MISSING else known[name].default)
     spec: type[Spec] = create_model(f"{row.method.__name__}Spec", __base__=Spec, **keys)
     spec.row = row
+    spec.__module__ = __name__
+    globals()[spec.__name__] = spec  # where pickle looks for it
     return spec
 
 

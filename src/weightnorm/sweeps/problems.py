@@ -213,8 +213,8 @@ class Sensing(ProblemSpec):
         return int(values["size"]) ** 2
 
     def num_samples_of(self, values: Values) -> int:
-        """None: matrix sensing has no mini-batches."""
-        return 2**62
+        """The number of measurements."""
+        return int(values["num_measurements"])
 
     def build(self, values: Values, seed: int) -> Problem:
         """From `wn.datasets`."""

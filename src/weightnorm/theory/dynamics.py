@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from ..history import invariant as kept_by_the_flow
 from ..problems import LeastSquares
 from ._sign import limit_sign
 from .formula import formula
@@ -250,8 +251,7 @@ def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
     _require_positive("ratio", c)
     if (perp < 0).any():
         raise ValueError(f"perp_norm must not be negative, got {perp.min():g}")
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.where(perp == 0.0, -np.inf, np.log(perp) + np.square(scale) / (2.0 * c))[()]
+    return kept_by_the_flow(perp, scale, c)[()]
 
 
 @formula

@@ -185,12 +185,18 @@ class DiagonalBatch(Batch):
         work = [
             (np.ascontiguousarray(blocks[i::parts]), self._clocks[i : i + 1]) for i in range(parts)
         ]
-        if parts == 1:
-            self._call(*work[0], values, every, record)
-        else:
-            share(lambda part: self._call(*part, values, every, record), work, self._threads)
-        self._clocks[parts:] = self._clocks[0]
-        return self._records(rows[rows <= self.ended_at[0]], record[..., 0]) if every else None
+        self.passed, done = None, False
+        try:
+            if parts == 1:
+                self._call(*work[0], values, every, record)
+            else:
+                share(lambda part: self._call(*part, values, every, record), work, self._threads)
+            self._clocks[parts:] = self._clocks[0]
+            done = True
+        finally:  # an interruption comes after the kernel's call, or before it
+            if every and (done or self._clocks[0] > first):
+                self.passed = self._records(rows[rows <= self.ended_at[0]], record[..., 0])
+        return self.passed if every else None
 
     def _call(
         self,

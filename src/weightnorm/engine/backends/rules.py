@@ -86,24 +86,24 @@ class RulesBatch(Batch):
         first = self.clock
         vector_values = self._steps[0].values(first, count)
         scale_values = self._steps[1].values(first, count)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for i in range(count + 1):
-                evaluation = self._evaluated(self.problem)
-                self.loss[self.alive] = evaluation.loss[self.alive]
-                self.ended_at[self.alive] = self.clock
-                if every and self.clock % every == 0 and self.alive[0]:
-                    rows.append((self.loss[:1].copy(), self.position()))
-                self.alive &= (self.loss > self._low) & (self.loss <= self.limit)
-                if i == count or not self.alive.any():
-                    break
-                self._update(evaluation, vector_values[i], scale_values[i])
-        if not every:
-            return None
-        return (
-            gather(self, multiples(every, first, first + count)[: len(rows)], rows)
-            if rows
-            else None
-        )
+        self.passed = None
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                for i in range(count + 1):
+                    evaluation = self._evaluated(self.problem)
+                    self.loss[self.alive] = evaluation.loss[self.alive]
+                    self.ended_at[self.alive] = self.clock
+                    if every and self.clock % every == 0 and self.alive[0]:
+                        rows.append((self.loss[:1].copy(), self.position()))
+                    self.alive &= (self.loss > self._low) & (self.loss <= self.limit)
+                    if i == count or not self.alive.any():
+                        break
+                    self._update(evaluation, vector_values[i], scale_values[i])
+        finally:
+            if rows:
+                steps = multiples(every, first, first + count)[: len(rows)]
+                self.passed = gather(self, steps, rows)
+        return self.passed
 
     def _evaluated(self, problem: Any) -> Evaluation:
         """Loss and gradients, of the shapes they must have."""
