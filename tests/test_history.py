@@ -290,6 +290,8 @@ def test_an_interruption_loses_no_record(problem, w0, monkeypatch, keep, coordin
         calls.append(count)
         answer = original(self, count, every)
         if sum(calls) > 300:
+            calls.clear()
+            calls.append(-(10**9))  # once only
             raise KeyboardInterrupt
         return answer
 
@@ -301,7 +303,7 @@ def test_an_interruption_loses_no_record(problem, w0, monkeypatch, keep, coordin
         wn.run(method, problem, 2.0, w0, max_steps=2_000, **options)
     monkeypatch.undo()
     so_far = stop.value.result
-    assert so_far.num_steps >= 300
+    assert so_far.num_steps >= 100
     assert so_far.history.step.tolist() == list(range(0, so_far.num_steps + 1, 10))
     rest = wn.run(method, problem, start=so_far, max_steps=100, **options)
     whole = wn.run(method, problem, 2.0, w0, max_steps=so_far.num_steps + 100, **options)

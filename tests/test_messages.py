@@ -45,12 +45,14 @@ class TestOptimum:
             steps.append(result.num_steps)
         assert steps == sorted(steps)
         # not later than one look after it was first so small
-        before = wn.run(
-            wn.RPGD(0.05, 0.1), problem, 0.5, [1.0, 2.0], tolerance=0,
-            max_steps=steps[2] - max(16, steps[2] // 32) - 1,
-        )  # fmt: skip
-        here = problem.gradient(before.weights)
-        assert np.linalg.norm(here) > 1e-9 * np.linalg.norm(problem.gradient(np.zeros(2)))
+        history = wn.run(
+            wn.RPGD(0.05, 0.1), problem, 0.5, [1.0, 2.0], tolerance=0, max_steps=steps[2],
+            record=1, keep=("direction",),
+        ).history  # fmt: skip
+        shares = problem.relative_gradient(history.direction, history.scale)
+        for share, count in zip((1e-3, 1e-6, 1e-9), steps, strict=True):
+            first = int(np.argmax(shares <= share))
+            assert first <= count <= first + max(16, first / 32) + 1
 
     @given(power=st.integers(-6, 6), times=st.integers(-6, 6))
     @settings(max_examples=20, deadline=None)
@@ -104,6 +106,32 @@ class TestOptimum:
         Loss.convex = True
         convex = wn.GeneralizedLinear([[1.0, 0.0]], [1.0], Loss())
         assert wn.run(wn.RPGD(0.1, 0.1), convex, 0.5, [1.0, 1.0]).status == "converged"
+
+    def test_standing_still_elsewhere_is_not_converged(self):
+        """A frozen direction comes to rest away from the optimum: its gradient says so."""
+        problem = wn.GeneralizedLinear(*OVERLAP)
+        result = wn.run(wn.RPGD(0.0, 0.1), problem, 0.5, [1.0, 2.0])
+        assert result.status == "stationary"
+        assert np.linalg.norm(problem.gradient(result.weights)) > 1e-3
+        data = wn.sweep(problem, {"m": wn.RPGD(0.0, 0.1)}, [0.5], [1.0, 2.0])
+        assert data.status.item() == wn.Status.STATIONARY.code
+
+    def test_the_last_step_is_looked_at(self):
+        problem = wn.GeneralizedLinear(*OVERLAP)
+        whole = wn.run(wn.RPGD(0.05, 0.1), problem, 0.5, [1.0, 2.0], gradient_tolerance=1e-6)
+        short = wn.run(
+            wn.RPGD(0.05, 0.1), problem, 0.5, [1.0, 2.0], gradient_tolerance=1e-6,
+            max_steps=whole.num_steps - 1,
+        )  # fmt: skip
+        small = problem.relative_gradient(short.direction[None], np.array([short.scale]))
+        assert (short.status == "converged") == bool(small[0] <= 1e-6)
+        method, start = wn.GradientDescent(0.3), (0.5, [1.0, 2.0])
+        there = wn.run(method, problem, *start, tolerance=0, max_steps=25)
+        share = problem.relative_gradient(there.direction[None], np.array([there.scale]))[0]
+        for count in range(17, 32):  # ends between two looks, at 16 and 32
+            limits = {"tolerance": 0, "max_steps": count, "gradient_tolerance": 1.0001 * share}
+            some = wn.run(method, problem, *start, **limits)
+            assert (some.status == "converged") == (count >= 25)
 
     def test_a_point_of_s_is_no_optimum(self):
         problem = wn.GeneralizedLinear([[1.0, 0.0]], [3.0], "huber")

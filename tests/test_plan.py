@@ -180,6 +180,17 @@ def test_the_repr_says_what_each_stage_does():
     assert "rPGD needs no step" in inside
 
 
+def test_the_numbers_of_steps_are_those_of_the_bounds():
+    """Proposition 3.3 until g0‖w⊥‖ ≤ εg*/√2, then 1 − λmin/λmax until the rest is, too."""
+    problem = wn.datasets.make_regression(condition_number=2.0, seed=0)
+    w0 = wn.datasets.random_direction(50, 0)
+    q0, g0, accuracy = np.linalg.norm(problem.split(w0)[1]), 0.1, 1e-4
+    (_, first), (_, second) = plan(problem, accuracy, g0, w0).stages
+    assert first == np.ceil(np.log2(q0 * g0 * np.sqrt(2) / (accuracy * 3.0)))
+    rest = np.log((g0 + 3.0) * np.sqrt(2) / (accuracy * 3.0))
+    assert second == np.ceil(rest / -np.log(1 - 0.25))
+
+
 def test_from_zero_gradient_descent_is_enough():
     for kappa in (1.0, 3.0):
         problem = wn.datasets.make_regression(condition_number=kappa, seed=0)

@@ -11,7 +11,7 @@ import weightnorm as wn
 from weightnorm.experiments import EXPERIMENTS
 from weightnorm.experiments.runs import Settings
 from weightnorm.grids import exact_norms
-from weightnorm.plot.phase import phase_data
+from weightnorm.plot.phase import draw_phase, phase_data
 from weightnorm.plot.style import LOOKS, OTHERS, looks
 
 SCALES = [0.5, 1.0, 2.0, 3.0]
@@ -78,6 +78,13 @@ class TestEndNorms:
         np.testing.assert_allclose(hollow[0].get_xdata(), SCALES)
         marks = wn.plot.end_norms(data).get_lines()
         assert not [line for line in marks if line.get_markerfacecolor() == "white"]
+
+    def test_runs_that_diverged_are_left_out(self, problem):
+        starts = [wn.datasets.random_direction(15, seed) for seed in range(3)]
+        data = wn.sweep(problem, {"gd": wn.GradientDescent(0.1)}, SCALES, starts)
+        data.status[0, 0], data.norm[0, 0] = wn.Status.DIVERGED.code, 1e30
+        drawn = lines(wn.plot.end_norms(data))["gradient descent"]
+        np.testing.assert_allclose(drawn[:, 1], data.norm[0, 1:].mean("start"))
 
     def test_along_steps_and_condition_numbers(self, problem):
         starts = [wn.datasets.random_direction(15, seed) for seed in range(2)]
@@ -178,6 +185,15 @@ class TestPhaseDiagram:
         np.testing.assert_allclose(arrays[0], arrays[1], rtol=1e-6)
         assert "‖x*‖ = 7.5" in maps[0].get_xlabel()
         assert wn.plot.phase_diagram(problem).get_ylabel() == "ratio of rates, c = γ/η"
+
+    def test_regions_are_named_rightly(self):
+        data = phase_data(3.0, 0.6**0.5, np.linspace(0, 5, 80), np.geomspace(0.05, 50, 80))
+        ax = draw_phase(data)
+        named = {text.get_text(): text.get_position() for text in ax.texts}
+        assert len(named) == 2
+        for text, (g0, c) in named.items():
+            entry = data.sel(scale=g0, ratio=c, method="nearest")
+            assert ("WN" in text) == bool(entry.distance < entry.gd_distance)
 
     def test_bad_input(self, problem):
         for bad, message in (

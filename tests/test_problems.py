@@ -194,3 +194,45 @@ class TestDatasets:
         problem = wn.datasets.make_regression(1, 50, seed=3)
         w = wn.datasets.random_direction(50, seed=3)
         assert abs(w @ problem.A[0]) < 0.6
+
+
+class TestNoise:
+    """The noise level changes neither A nor x*, and scales the errors."""
+
+    def test_regression(self):
+        plain = wn.datasets.make_regression(6, 10, seed=3)
+        one, two = (wn.datasets.make_regression(6, 10, noise=s, seed=3) for s in (0.5, 1.0))
+        np.testing.assert_array_equal(plain.A, two.A)
+        np.testing.assert_array_equal(plain.solution, two.solution)
+        np.testing.assert_allclose(2 * (one.y - plain.y), two.y - plain.y, atol=1e-12)
+        errors = np.concatenate(
+            [
+                wn.datasets.make_regression(50, 60, noise=0.3, seed=s).y
+                - wn.datasets.make_regression(50, 60, seed=s).y
+                for s in range(20)
+            ]
+        )
+        assert errors.std() == pytest.approx(0.3, rel=0.1)
+        assert abs(errors.mean()) < 0.03
+
+    def test_sensing(self):
+        plain = wn.datasets.make_sensing(5, 1, 8, seed=3)
+        one, two = (wn.datasets.make_sensing(5, 1, 8, seed=3, noise=s) for s in (0.5, 1.0))
+        np.testing.assert_array_equal(plain.sensors, two.sensors)
+        np.testing.assert_allclose(2 * (one.y - plain.y), two.y - plain.y, atol=1e-12)
+        assert np.ptp(one.y - plain.y) > 0.1
+
+    def test_generalized_linear(self):
+        huber = wn.datasets.make_generalized_linear(6, 10, loss="huber", noise=0.5, seed=3)
+        same = wn.datasets.make_regression(6, 10, noise=0.5, seed=3)
+        np.testing.assert_array_equal(huber.y, same.y)
+        assert "Huber" in repr(huber)
+        labels = wn.datasets.make_generalized_linear(6, 10, loss="logistic", noise=0.5, seed=3)
+        np.testing.assert_array_equal(labels.y > 0, same.y > 0)
+        counts = wn.datasets.make_generalized_linear(500, 600, loss="poisson", seed=3)
+        mean = np.exp(wn.datasets.make_regression(500, 600, seed=3).y)
+        assert np.abs((counts.y - mean).sum()) < 5 * np.sqrt(mean.sum())
+        with pytest.raises(ValueError, match="gives Poisson means up to"):
+            wn.datasets.make_generalized_linear(loss="poisson", solution_norm=1e4)
+        with pytest.raises(ValueError, match="noise must be at least 0"):
+            wn.datasets.make_regression(noise=-1.0)

@@ -156,6 +156,46 @@ def test_a_step_that_no_method_shares_is_computed_once(tmp_path):
     assert (data.num_steps.sel(algorithm="gd").diff("step") < 0).all()
 
 
+def test_a_step_may_stand_inside_a_schedule(tmp_path):
+    text = TEXT.replace("max_steps = 2000", "max_steps = 2000\nsteps = [0.01, 0.05]")
+    text = text.replace(
+        "scale_step = 0.02",
+        'scale_step = { schedule = "piecewise", values = [0.0, "step"], switches = [5] }',
+    )
+    data = compute(tmp_path, "num_samples = 6\nnum_features = 10", text)
+    problem, w0 = wn.datasets.make_regression(6, 10, seed=0), wn.datasets.random_direction(10, 0)
+    for step in (0.01, 0.05):
+        method = wn.RPGD(0.02, wn.schedules.two_phase(0.0, step, 5))
+        result = wn.run(method, problem, 1.5, w0, tolerance=1e-4, max_steps=2000)
+        cell = data.sel(step=step, seed=0, start=0, scale=1.5, algorithm="rpgd")
+        assert int(cell.num_steps) == result.num_steps
+        assert rerun(cell).num_steps == result.num_steps
+
+
+def test_a_copy_with_other_steps_has_other_methods(tmp_path):
+    import pickle
+
+    text = TEXT.replace("max_steps = 2000", "max_steps = 2000\nsteps = [0.01, 0.02]")
+    text = text.replace("direction_step = 0.02", 'direction_step = "step"')
+    config = load_config(write(tmp_path, "num_samples = 6\nnum_features = 10", text))
+    other = config.model_copy(update={"steps": [0.03, 0.04]})
+    assert [table["rpgd"].direction_step for table in other.tables()] == [0.03, 0.04]
+    type(config).model_validate(config)
+    assert len(Plan(config)) == 2
+    again = pickle.loads(pickle.dumps(config))
+    assert again.written() == config.written()
+    assert [s.key for s in Plan(again)] == [s.key for s in Plan(config)]
+
+
+@pytest.mark.parametrize("momentum", ["", "momentum = 0.0\n"])
+def test_a_default_written_out_is_the_same_sweep(tmp_path, momentum):
+    text = TEXT.replace("max_steps = 2000", "max_steps = 2000\nsteps = [0.01]")
+    text = text.replace("direction_step = 0.02", f'{momentum}direction_step = "step"')
+    config = load_config(write(tmp_path, "num_samples = 6", text))
+    assert "momentum" not in config.written()["methods"]["rpgd"]
+    assert config.written()["methods"]["rpgd"]["direction_step"] == "step"
+
+
 @pytest.mark.parametrize(
     ("problems", "message"),
     [
@@ -171,6 +211,8 @@ def test_a_step_that_no_method_shares_is_computed_once(tmp_path):
         ('kind = "data"\nA = "A.npy"', "data is missing"),
         ('kind = "data"\nfile = "data.npz"\nA = "A.npy"', "either file, or A and y"),
         ('kind = "data"\nfile = "nan.npz"', "A and y must be finite"),
+        ('kind = "data"\nfile = "complex.npz"', "must be arrays of real numbers, got complex128"),
+        ('kind = "data"\nfile = "words.npz"', "must be arrays of real numbers, got <U1"),
         ('kind = "data"\nfile = "data.npz"\nloss = "logistic"', "labels 0 and 1"),
         ('kind = "sensing"\nsize = 3\nrank = 4', "rank must be at most size, got 4"),
         ('kind = "Regression"', 'problems: kind should be "regression", "sensing" or "data"'),
@@ -189,6 +231,8 @@ def test_a_mistake_is_named_by_its_key(tmp_path, numbers, problems, message):
     np.savez(tmp_path / "odd.npz", B=np.ones(3))
     np.savez(tmp_path / "nan.npz", A=np.full((2, 3), np.nan), y=np.ones(2))
     np.savez(tmp_path / "pickled.npz", A=np.array([[object()]]), y=np.ones(1))
+    np.savez(tmp_path / "complex.npz", A=np.ones((2, 3)) * 1j, y=np.ones(2))
+    np.savez(tmp_path / "words.npz", A=np.full((2, 3), "1"), y=np.ones(2))
     (tmp_path / "text.npz").write_text("no numbers", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         load_config(write(tmp_path, problems))
@@ -202,6 +246,11 @@ def test_a_mistake_is_named_by_its_key(tmp_path, numbers, problems, message):
         ('kind = "rpgd"', "", 'kind is missing, and should be one of "gd", "rpgd", "wn"'),
         ('kind = "rpgd"', 'kind = "sgd"', "kind is 'sgd', and should be one of"),
         ("scale_step = 0.02", "", "methods.rpgd.scale_step: is missing"),
+        (
+            "scale_step = 0.02",
+            'scale_step = 0.02\nmomentum = "step"',
+            "methods.rpgd.momentum: \"step\" stands for each",
+        ),
         ("direction_step = 0.02", 'direction_step = "step"', "stands for each of steps = […]"),
         ("max_steps = 2000", "max_steps = 2000\nsteps = [0.1]", "no method uses it"),
         ("max_steps = 2000", "max_steps = 2000\nsteps = []", "steps: is empty"),

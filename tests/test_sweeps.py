@@ -118,7 +118,7 @@ def test_a_damaged_or_foreign_shard_is_computed_again(config, tmp_path, damage):
     else:
         victim.write_bytes(b"" if damage == "empty" else b"not a shard")
     outcome = run_sweep(config, tmp_path / "out")
-    assert outcome.computed == 1
+    assert (outcome.computed, outcome.damaged) == (1, 1)
     assert _same_numbers(data_of(outcome.path), clean)
 
 
@@ -132,6 +132,15 @@ def test_a_shard_with_other_numbers_under_the_right_name_is_found_out(config, tm
     content["norm"] = content["norm"] + 1.0
     np.savez(path, **content)
     assert store.read_shard(folder, shard, shapes_of(config)) is None
+
+
+def test_a_shard_of_another_shape_is_computed_again(config, tmp_path):
+    shard = next(iter(Plan(config)))
+    arrays = compute_shard(config, shard)
+    store.write_shard(tmp_path, shard, arrays)
+    assert store.read_shard(tmp_path, shard, shapes_of(config)) is not None
+    store.write_shard(tmp_path, shard, {name: values[:1] for name, values in arrays.items()})
+    assert store.read_shard(tmp_path, shard, shapes_of(config)) is None
 
 
 def test_pickles_are_never_loaded(config, tmp_path):

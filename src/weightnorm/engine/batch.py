@@ -241,27 +241,31 @@ def record_by_pieces(
     pieces: list[Records] = []
     end = batch.clock + count
 
+    def note() -> None:
+        """Keep where the run is, if that is wanted and not kept yet."""
+        here = batch.clock if batch.alive[0] else int(batch.ended_at[0])  # a clock may run on
+        known = steps[-1:] or [int(piece.step[-1]) for piece in pieces[-1:]]
+        if here % every == 0 and here not in known:
+            rows.append((batch.loss[:1].copy(), batch.position(first_only=True)))
+            steps.append(here)
+
     def finish() -> None:
-        if rows:
-            pieces.append(gather(batch, np.array(steps, dtype=np.int64), rows))
+        """Turn what was kept into records."""
+        if steps:
+            pieces.append(gather(batch, np.array(steps, dtype=np.int64), rows[: len(steps)]))
             rows.clear()
             steps.clear()
 
     try:
         advance(0)
-        while True:
-            here = batch.clock if batch.alive[0] else int(batch.ended_at[0])  # a clock may run on
-            if here % every == 0:
-                rows.append((batch.loss[:1].copy(), batch.position(first_only=True)))
-                steps.append(here)
-            last = batch.clock >= end or not batch.alive[0]
-            if last or len(rows) == RECORDS_AT_ONCE:
-                finish()
-            if last:
-                break
+        note()
+        while batch.clock < end and batch.alive[0]:
             advance(min(every - batch.clock % every, end - batch.clock))
+            note()
+            if len(rows) == RECORDS_AT_ONCE:
+                finish()
     finally:
-        del rows[len(steps) :]
+        note()
         finish()
         passed = batch.passed = join(pieces)
     return passed
