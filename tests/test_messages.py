@@ -54,6 +54,25 @@ class TestOptimum:
             first = int(np.argmax(shares <= share))
             assert first <= count <= first + max(16, first / 32) + 1
 
+    def test_a_sweep_stops_where_a_run_does(self):
+        """Whatever the neighbours do, and where a run goes on."""
+        problem = wn.GeneralizedLinear(*OVERLAP)
+        methods = {"fast": wn.RPGD(0.05, 0.1), "slow": wn.GradientDescent(0.003)}
+        scales, starts = [0.1, 0.5, 3.0], [[1.0, 2.0], [-1.0, 0.2]]
+        options = {"gradient_tolerance": 1e-5, "tolerance": 1e-9}
+        data = wn.sweep(problem, methods, scales, starts, **options)
+        assert data.attrs["gradient_tolerance"] == 1e-5
+        for name, method in methods.items():
+            for i, w0 in enumerate(starts):
+                for scale in scales:
+                    run = wn.run(method, problem, scale, w0, **options)
+                    entry = data.sel(algorithm=name, start=i, scale=scale)
+                    assert int(entry.num_steps) == run.num_steps
+                    assert int(entry.status) == run.status.code == 0
+        first = wn.run(methods["slow"], problem, 0.5, starts[0], **options, max_steps=777)
+        on = wn.run(methods["slow"], problem, start=first, **options)
+        assert on.total_steps == int(data.num_steps.sel(algorithm="slow", start=0, scale=0.5))
+
     @given(power=st.integers(-6, 6), times=st.integers(-6, 6))
     @settings(max_examples=20, deadline=None)
     def test_it_does_not_depend_on_units(self, power, times):

@@ -112,6 +112,18 @@ def test_other_losses(tmp_path, loss):
     assert rerun(cell).norm == pytest.approx(result.norm, rel=1e-12)
 
 
+def test_a_gradient_tolerance(tmp_path):
+    text = TEXT.replace("max_steps = 2000", "max_steps = 20_000\ngradient_tolerance = 1e-4")
+    problems = 'num_samples = 9\nnum_features = 3\nnoise = 1.0\nloss = "huber"'
+    data = compute(tmp_path, problems, text)
+    assert (data.status == wn.Status.CONVERGED.code).all()
+    cell = data.sel(seed=0, algorithm="rpgd", start=0, scale=0.5)
+    assert rerun(cell).num_steps == int(cell.num_steps)
+    plain = load_config(write(tmp_path, problems))
+    other = load_config(write(tmp_path, problems, text.replace("20_000", "2000")))
+    assert next(iter(Plan(plain))).key != next(iter(Plan(other))).key
+
+
 def test_matrix_sensing(tmp_path):
     text = TEXT + '\n[methods.diag]\nkind = "rpgd"\ndirection_step = 1e-3\nscale_step = 1e-3\n'
     text += 'blocks = "columns"\n'

@@ -102,7 +102,7 @@ def label_grid(
             variables[name].attrs["comment"] = text
     labels, indexes = _indexes(axes)
     for name, (own, values) in coordinates.items():
-        labels[name] = xarray.Variable(own, values)
+        labels[name] = xarray.Variable(own, np.asarray(values), fastpath=True)
     for name, variable in labels.items():
         if name in names:
             variable.attrs["long_name"] = names[name]

@@ -35,6 +35,7 @@ def sweep(
     steps: Any = None,
     tolerance: float = 1e-5,
     max_steps: int = MAX_STEPS,
+    gradient_tolerance: float | None = None,
     coordinates: str = "reduced",
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -52,7 +53,7 @@ def sweep(
         Each is normalised. For matrix sensing (num_starts, d, r) or (d, r).
     steps : sequence of numbers, optional
         Step sizes to sweep over: the grid then has a dimension `step` as well.
-    tolerance, max_steps, coordinates
+    tolerance, max_steps, gradient_tolerance, coordinates
         As in `run`.
     threads : int, optional
         All cores by default. The numbers are the same to the last bit whatever it is.
@@ -99,9 +100,8 @@ def sweep(
         for i, table in enumerate(tables)
         for name, method in table.items()
     }
-    grid = compute_grid(
-        problem, flat, scales, directions, tolerance, max_steps, coordinates, threads, progress
-    )
+    limits = (tolerance, max_steps, coordinates, threads, progress, gradient_tolerance)
+    grid = compute_grid(problem, flat, scales, directions, *limits)
     names, num_starts = list(tables[0]), grid.arrays["status"].shape[1]
     axes = [Axis("algorithm", names), Axis("start", range(num_starts)), Axis("scale", grid.scales)]
     if sizes is not None:
@@ -110,6 +110,7 @@ def sweep(
     attributes = {
         "tolerance": float(tolerance),
         "max_steps": int(max_steps),
+        **({} if gradient_tolerance is None else {"gradient_tolerance": float(gradient_tolerance)}),
         "summary": describe_statuses(count_statuses(grid.arrays["status"])),
         "recipe": RECIPE,
         "versions": json.dumps(versions(), sort_keys=True),

@@ -17,7 +17,8 @@ from ..methods.contract import Array, Method
 from ..problems import Problem
 from ..result import empty_grid
 from .batch import Batch, Start
-from .loop import Policy, judge_for, loop, quietly
+from .loop import Judge, Policy, judge_for, loop, quietly
+from .optimum import Optimum
 from .start import (
     backend_of,
     check_method,
@@ -69,6 +70,7 @@ def compute_grid(
     coordinates: str = "reduced",
     threads: int | None = None,
     progress: Progress | None = None,
+    gradient_tolerance: float | None = None,
 ) -> Grid:
     """The numbers of a sweep, for those who label them themselves.
 
@@ -107,9 +109,11 @@ def compute_grid(
                 _tell(progress, done + ended, total)
             return cancel.is_set()
 
-        policy = Policy(
-            tolerance, max_steps, judge_for(lanes[piece.runs[0, 0]].method), cancelled=cancelled
-        )
+        judge = judge_for(lanes[piece.runs[0, 0]].method)
+        if gradient_tolerance is not None:
+            inner = judge if tolerance > 0 else Judge()
+            judge = Optimum.beside(inner, problems[0], gradient_tolerance)
+        policy = Policy(tolerance, max_steps, judge, cancelled=cancelled)
         _write(out, piece.where, batch, loop(batch, policy))
         return int(piece.runs.shape[1])
 

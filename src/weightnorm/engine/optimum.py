@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,24 @@ from .loop import SLICE, Judge, relative_gradient
 
 GRADIENT_LOOK = 16  # steps between looks at the gradient, at first …
 PER_DOUBLING = 32  # … and looks while the step number doubles, later
+
+
+@lru_cache(maxsize=4)
+def _looks(beyond: int) -> list[int]:
+    """The steps at which the gradient is looked at, up to the first after 2^beyond.
+
+    They are the same for every run, whatever its neighbours in a batch do and where it goes on.
+    """
+    looks = [GRADIENT_LOOK]
+    while looks[-1] <= 2**beyond:
+        looks.append(looks[-1] + max(GRADIENT_LOOK, looks[-1] // PER_DOUBLING))
+    return looks
+
+
+def look_after(step: int) -> int:
+    """The first look after a step number."""
+    looks = _looks(max(step, 1).bit_length())
+    return looks[bisect_right(looks, step)]
 
 
 @dataclass
@@ -51,16 +71,19 @@ class Optimum(Judge):
 
     def at_start(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Those at their optimum, or stuck."""
-        return self._either(batch, self.inner.at_start(batch) if self.inner.active else None)
+        found = self.inner.at_start(batch) if self.inner.active else None
+        return self._either(batch, found) if batch.clock == 0 else found
 
     def until(self, batch: Batch) -> int:
         """The next look at the gradient, or what the other judge wants."""
         inner = self.inner.until(batch) if self.inner.active else batch.clock + SLICE
-        return min(inner, batch.clock + max(GRADIENT_LOOK, batch.clock // PER_DOUBLING))
+        return min(inner, look_after(batch.clock))
 
     def after(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Those at their optimum, or found by the other judge."""
-        return self._either(batch, self.inner.after(batch) if self.inner.active else None)
+        found = self.inner.after(batch) if self.inner.active else None
+        looks = look_after(batch.clock - 1) == batch.clock
+        return self._either(batch, found) if looks else found
 
     def at_end(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Those at their optimum, or found by the other judge."""

@@ -107,6 +107,9 @@ class SweepConfig(Strict):
     )
     tolerance: AtLeastZero = Field(default=1e-5, description="runs stop at loss ≤ tolerance")
     max_steps: Count = Field(default=1_000_000, description="updates a run may make")
+    gradient_tolerance: AtLeastZero | None = Field(
+        default=None, description="runs have converged at a gradient of this share of its terms"
+    )
     steps: Axis[AtLeastZero] | None = Field(
         default=None,
         description='step sizes, a dimension: in a method "step" stands for each of them',

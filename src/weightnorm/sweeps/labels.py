@@ -72,6 +72,11 @@ def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
             "title": config.name,
             "tolerance": config.tolerance,
             "max_steps": config.max_steps,
+            **(
+                {}
+                if config.gradient_tolerance is None
+                else {"gradient_tolerance": config.gradient_tolerance}
+            ),
             "summary": describe_statuses(count_statuses(stored["status"])),
             "recipe": recipe(config),
             "configuration": json.dumps(config.written(), sort_keys=True),

@@ -91,6 +91,9 @@ class Plan:
         config = self._config
         before = {
             "format": FORMAT,
+            **(
+                {} if config.gradient_tolerance is None else {"gradient": config.gradient_tolerance}
+            ),
             "max_steps": config.max_steps,
             "method": spec.model_dump(mode="json"),
             "num_directions": config.starts.num_directions,
@@ -124,7 +127,15 @@ def compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
     directions = config.problems.directions(shard.problem, shard.seed, count)
     method = {shard.method: config.tables()[shard.place][shard.method].build()}
     scales, limits = config.starts.scale_list(), (config.tolerance, config.max_steps)
-    grid = compute_grid(problem, method, scales, directions, *limits, threads=1)
+    grid = compute_grid(
+        problem,
+        method,
+        scales,
+        directions,
+        *limits,
+        threads=1,
+        gradient_tolerance=config.gradient_tolerance,
+    )
     arrays = {name: values[0] for name, values in grid.arrays.items()}
     known = {name: np.broadcast_to(values, count) for name, values in grid.starts.items()}
     return {name: {**arrays, **known}[name] for name in shapes_of(config)}

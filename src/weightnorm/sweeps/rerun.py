@@ -80,7 +80,8 @@ def rerun(cell: xarray.Dataset, folder: str | Path = ".", **options: Any) -> Res
     seed, start = int(cell["seed"]), int(cell["start"])
     place = 0 if config.steps is None else config.steps.index(float(cell["step"]))
     spec = config.tables()[place][str(cell["algorithm"].item())]
-    limits = {"tolerance": config.tolerance, "max_steps": config.max_steps}
+    names = ("tolerance", "max_steps", "gradient_tolerance")
+    limits = {name: getattr(config, name) for name in names}
     return run(
         spec.build(),
         config.problems.build(values, seed),
