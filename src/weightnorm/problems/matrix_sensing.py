@@ -223,21 +223,7 @@ class MatrixSensing(Problem):
         )
 
     def tiled(self, rows: int, chunk: int, entries_first: bool = False) -> Vector:
-        """The packed sensors in the order the compiled kernel reads them, padded with zeros.
-
-        Parameters
-        ----------
-        rows, chunk : int
-            The numbers of sensors and of entries are filled up to multiples of these.
-        entries_first : bool
-            The order: False for (chunks, sensors, chunk), True for (groups of `rows` sensors,
-            entries, rows).
-
-        Returns
-        -------
-        vector
-            The numbers, flat; kept for the next call.
-        """
+        """The packed sensors in the order the compiled kernel reads them, padded with zeros."""
         key = (rows, chunk, entries_first)
         if key not in self._tiled:
             m, entries = self.packed.shape
@@ -267,22 +253,7 @@ class MatrixSensing(Problem):
         return VARIABLES | (RECOVERY if self.ground_truth is not None else {})
 
     def unit_direction(self, name: str, direction: Any, columns: bool) -> Array:
-        """A start's factor, checked and brought to Frobenius norm 1, or to unit columns.
-
-        Parameters
-        ----------
-        name : str
-            What error messages call it.
-        direction : (d, r) array
-            The factor; nonzero, and without a zero column for unit columns.
-        columns : bool
-            Whether to normalise each column.
-
-        Returns
-        -------
-        (d, r) array
-            The normalised factor.
-        """
+        """A start's factor, checked and brought to Frobenius norm 1, or to unit columns."""
         W = np.asarray(_validate.numbers(name, direction))
         if W.ndim != 2 or W.shape[0] != self.dimension or not W.size:
             raise ValueError(
@@ -306,20 +277,7 @@ class MatrixSensing(Problem):
         return np.asarray(W / np.sqrt((W * W).sum(axis=0 if columns else None)))
 
     def unit_directions(self, directions: Any, columns: bool) -> Array:
-        """Several starts' factors, checked and normalised as in `unit_direction`.
-
-        Parameters
-        ----------
-        directions : (n, d, r) or (d, r) array
-            The factors, or one.
-        columns : bool
-            Whether to normalise each column.
-
-        Returns
-        -------
-        (n, d, r) array
-            The normalised factors.
-        """
+        """Several starts' factors, checked and normalised as in `unit_direction`."""
         factors = _validate.numbers("directions", directions)
         W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
         return np.array(
@@ -327,22 +285,7 @@ class MatrixSensing(Problem):
         )
 
     def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
-        """A start's scale as the engine has it: one, or one per column.
-
-        Parameters
-        ----------
-        scale : float or (r,) array
-            The scale g or, with columns, the scales D.
-        unit : (d, r) array
-            The start's factor.
-        columns : bool
-            Whether there is one scale per column; a single number then counts for all.
-
-        Returns
-        -------
-        (1,) or (1, r) array
-            The scale.
-        """
+        """A start's scale as the engine has it: one, or one per column."""
         if columns and _validate.numbers("scale", scale).ndim == 1:
             g = _validate.array("scale", scale, ndim=1)[None]
             if g.shape[1] != unit.shape[1]:
@@ -355,27 +298,7 @@ class MatrixSensing(Problem):
         return np.full((1, unit.shape[1]), value) if columns else np.array([value])
 
     def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
-        """The scale and factor of a result's X, for a method that goes on from it.
-
-        Parameters
-        ----------
-        result : Result
-            Where another run ended.
-        columns : bool
-            Whether the method has one scale per column.
-        has_scale : bool
-            Not used here.
-
-        Returns
-        -------
-        tuple of arrays
-            The scale (1,) or (1, r), and the factor (d, r).
-
-        Raises
-        ------
-        ValueError
-            If X is zero, or has scales of both signs and the method has only one scale.
-        """
+        """The scale and factor of a result's X, for a method that goes on from it."""
         d = self.dimension
         if result.weights.shape != (d, d) or result.direction.ndim != 2:
             raise ValueError(
@@ -405,18 +328,6 @@ class MatrixSensing(Problem):
         """The problem a random step sees: some sensors, with noise on y.
 
         The loss divides by their number, so it is m/b times their share.
-
-        Parameters
-        ----------
-        rows : (b,) array of int, or None
-            Which sensors; None for all.
-        noise : (m,) array, or None
-            What to add to y.
-
-        Returns
-        -------
-        MatrixSensing
-            The problem of these sensors.
         """
         part = object.__new__(MatrixSensing)
         which = slice(None) if rows is None else rows
@@ -429,18 +340,7 @@ class MatrixSensing(Problem):
         return part
 
     def value_and_gradient(self, factor: Array) -> tuple[Array, Array]:
-        """The loss at X = U Uᵀ and its gradient 2 M U by the factor U.
-
-        Parameters
-        ----------
-        factor : (n, d, r) array
-            U, one per run.
-
-        Returns
-        -------
-        tuple of arrays
-            The loss (n,) and the gradient (n, d, r).
-        """
+        """The loss at X = U Uᵀ and its gradient 2 M U by the factor U."""
         loss, M, _ = self._at(factor @ factor.swapaxes(1, 2))
         return loss, 2.0 * (M @ factor)
 
@@ -449,19 +349,6 @@ class MatrixSensing(Problem):
 
         M is the symmetric part of the gradient by X. With one scale, D = g I, the latter is summed
         over j.
-
-        Parameters
-        ----------
-        unit : (n, d, r) array
-            W, one per run.
-        scale : (n,) or (n, r) array
-            g, or D.
-
-        Returns
-        -------
-        tuple of arrays
-            The loss (n,), the gradient by W, shaped like unit, and that by the scale, shaped like
-            scale.
         """
         loss, M, _ = self._at(self.weights(unit, scale))
         turned = M @ unit
@@ -469,20 +356,7 @@ class MatrixSensing(Problem):
         return loss, 2.0 * _beside(scale) * turned, slope.sum(axis=1) if scale.ndim == 1 else slope
 
     def weights(self, unit: Array, scale: Array) -> Array:
-        """The matrices X = W D Wᵀ of runs.
-
-        Parameters
-        ----------
-        unit : (n, d, r) array
-            W, one per run.
-        scale : (n,) or (n, r) array
-            g, or D.
-
-        Returns
-        -------
-        (n, d, d) array
-            X, exactly symmetric.
-        """
+        """The matrices X = W D Wᵀ of runs."""
         X = (_beside(scale) * unit) @ unit.swapaxes(1, 2)
         return np.asarray(0.5 * (X + X.swapaxes(1, 2)))
 
@@ -502,20 +376,6 @@ class MatrixSensing(Problem):
 
         These are the nuclear norm, the trace, the part no sensor sees and, where the ground truth
         is known, the recovery error.
-
-        Parameters
-        ----------
-        unit : (n, d, r) array
-            W, one per run.
-        scale : (n,) or (n, r) array
-            g, or D.
-        perp, measured
-            Not used here.
-
-        Returns
-        -------
-        dict of (n,) arrays
-            By name.
         """
         X = self.weights(unit, scale)
         found = {
@@ -531,20 +391,6 @@ class MatrixSensing(Problem):
         """‖X⊥‖_F, with X⊥ the part no sensor sees, and the distance to the reference.
 
         The reference is the solution of smallest nuclear norm.
-
-        Parameters
-        ----------
-        weights : (d, d) array
-            X.
-        columns : bool
-            Whether there is one scale per column: the solution is then the smallest over symmetric
-            matrices, otherwise over positive semidefinite ones (or negative ones, for a negative
-            trace).
-
-        Returns
-        -------
-        tuple of float
-            ‖X⊥‖_F and the Frobenius distance.
         """
         over = "symmetric" if columns else "psd"
         if (
@@ -556,40 +402,14 @@ class MatrixSensing(Problem):
         return float(self.unseen_norm(weights[None])[0]), float(np.linalg.norm(weights - best))
 
     def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
-        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share no sensor sees.
-
-        Parameters
-        ----------
-        unit : (n, d, r) array
-            W, one per run.
-        scale : (n,) or (n, r) array
-            g, or D.
-        perp : (n,) array
-            Not used here.
-
-        Returns
-        -------
-        tuple of (n,) arrays
-            ‖X⊥‖_F, ‖X‖_* and ‖X⊥‖_F/‖X‖_F.
-        """
+        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share no sensor sees."""
         X = self.weights(unit, scale)
         unseen, nuclear = self.unseen_norm(X), nuclear_norm(X)
         size = np.sqrt((X * X).sum(axis=(1, 2)))
         return unseen, nuclear, unseen / np.where(size > 0, size, 1.0)
 
     def unseen_norm(self, X: Array) -> Array:
-        """The Frobenius norm of the part of X orthogonal to all symmetrised sensors.
-
-        Parameters
-        ----------
-        X : (n, d, d) array
-            Symmetric matrices.
-
-        Returns
-        -------
-        (n,) array
-            The norms.
-        """
+        """The Frobenius norm of the part of X orthogonal to all symmetrised sensors."""
         i, k = np.tril_indices(self.shape[1])
         isometric = X[:, i, k] * np.where(i == k, 1.0, np.sqrt(2.0))
         basis = self._sensor_basis
@@ -605,22 +425,7 @@ class MatrixSensing(Problem):
         return np.asarray(vectors[:, singular > 1e-12 * singular.max(initial=0.0)])
 
     def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
-        """Where the gradient in a method's own coordinates is zero to rounding.
-
-        Parameters
-        ----------
-        unit : (n, d, r) array
-            W, one per run.
-        scale : (n,) or (n, r) array
-            g, or D.
-        has_scale : bool
-            Whether the method has a scale.
-
-        Returns
-        -------
-        (n,) array of bool
-            True for runs that stand still.
-        """
+        """Where the gradient in a method's own coordinates is zero to rounding."""
         X = self.weights(unit, scale)
         _, M, terms = self._at(X)
         size = np.sqrt((M * M).sum(axis=(1, 2)))
@@ -639,20 +444,7 @@ class MatrixSensing(Problem):
         return np.asarray(((size <= FLAT * terms) | still) & np.isfinite(terms))
 
     def standstill(self, unit: Array, scale: Array) -> str:
-        """Why the first run stands still: zero weights, a saddle, or y out of reach.
-
-        Parameters
-        ----------
-        unit : (n, d, r) array
-            W, one per run.
-        scale : (n,) or (n, r) array
-            g, or D.
-
-        Returns
-        -------
-        str
-            The reason; empty where the gradient M is not the reason.
-        """
+        """Why the first run stands still: zero weights, a saddle, or y out of reach."""
         if not np.any(scale[0]) or not unit[0].any():
             return "X = 0, and no step leaves it"
         _, M, terms = self._at(self.weights(unit[:1], scale[:1]))

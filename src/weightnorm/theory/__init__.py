@@ -14,6 +14,7 @@ from typing import Any
 
 from .._late import OFFERED
 from .adaptive import adaptive_lambda_rpgd, adaptive_lambda_sign, adaptive_lambda_wn
+from .comparison import Comparison, distance_map, example_2d, wn_beats_gd
 from .discrete import (
     escape,
     invariant_drift,
@@ -40,11 +41,14 @@ from .dynamics import (
 )
 from .finite_step import FiniteStepLimit, finite_step_limit
 from .fixed_scale import fixed_scale_limit, restart_limit, sphere_ball
+from .general_matrix import (
+    general_matrix,
+    general_matrix_any,
+    general_matrix_random,
+    general_matrix_steps,
+)
 from .limits import (
-    Comparison,
     Limit,
-    distance_map,
-    example_2d,
     flow_limit,
     flow_limit_as_printed,
     gd_limit,
@@ -52,16 +56,11 @@ from .limits import (
     limit_scale,
     limit_square,
     perp_of_limit,
-    wn_beats_gd,
 )
 from .rates import convergence_time, loss_envelope, loss_rate_bounds
 from .statement import Assumption, Bounds, Statement, Value
 from .step_sizes import (
     TwoPhase,
-    general_matrix,
-    general_matrix_any,
-    general_matrix_random,
-    general_matrix_steps,
     two_phase_a,
     two_phase_a_order,
     two_phase_a_printed_second,

@@ -1,17 +1,12 @@
-"""Two-phase step sizes with a guaranteed number of steps, and the scales a general A allows
-(Theorem 3.2, Prop. 3.3).
-"""
+"""Two-phase step sizes with a guaranteed number of steps (Theorem 3.2)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
 from .formula import formula
 from .statement import Assumption, Statement, Value, assume
 
@@ -68,15 +63,7 @@ def _require(name: str, value: float, low: float, high: float) -> None:
         raise ValueError(f"{name} must be greater than {low:g} and at most {high:g}, got {value:g}")
 
 
-def _eigenvalues(eigenvalues: Any) -> Vector:
-    lam = _validate.array("eigenvalues", eigenvalues, ndim=1)
-    if not (lam.min() >= 0.0 and lam.max() > 0.0):
-        given = f"{lam.min():g} … {lam.max():g}"
-        raise ValueError(f"eigenvalues must not be negative, nor all zero, got {given}")
-    return lam
-
-
-def _whole(number: float) -> int:
+def whole(number: float) -> int:
     """Rounded up, and not below zero; an integer within rounding is itself."""
     if not number < math.inf:
         raise OverflowError  # no such number of steps: `formula` says so
@@ -146,11 +133,11 @@ def two_phase_a(
     # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
     first = max(
         1,
-        _whole((1.0 + gstar**2 / (rho * room)) * np.log(max(1.0 - parallel**2, 1e-300) / perp**2)),
+        whole((1.0 + gstar**2 / (rho * room)) * np.log(max(1.0 - parallel**2, 1e-300) / perp**2)),
     )
     growth = np.log((1.0 - rho) * gstar**2 / g0**2 + rho)
     slow = g0**2 * growth / (first * (gstar**2 - (g0 * parallel) ** 2))
-    second = _whole(
+    second = whole(
         np.log((1.0 / np.sqrt(1.0 - perp**2) - g0 / gstar) / np.sqrt(accuracy)) / second_step
     )
     conditions = (
@@ -203,7 +190,7 @@ def two_phase_a_printed_second(
     0
     """
     room = gstar**2 - g0**2
-    return _whole(
+    return whole(
         np.log(rho * room / (gstar**2 * (1.0 - accuracy) * np.sqrt(accuracy))) / second_step
     )
 
@@ -249,10 +236,10 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
     _require("accuracy", accuracy, 0.0, 1.0)
     _require("second_step", second_step, 0.0, 1.0)
     shrink = 1.0 - accuracy**2
-    first = max(1, _whole(-2.0 * np.log(accuracy) / np.log(gstar**2 / g0**2)))
+    first = max(1, whole(-2.0 * np.log(accuracy) / np.log(gstar**2 / g0**2)))
     left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
     second = (
-        _whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left))
+        whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left))
         if left > 0
         else 1
     )
@@ -424,159 +411,3 @@ def two_phase_b_gain(gstar: float, g0: float) -> Value:
     exact = (1.0 + gstar**2 / room) * np.log(gstar**2 / g0**2)
     value = {"exact": exact, "printed": (gstar / g0) ** 2}
     return Value(value, assumptions=(_between(g0, gstar),), paper="after Theorem 3.2")
-
-
-@formula
-def general_matrix(gstar: float, smallest: float, largest: float, delta: float = 1.0) -> Value:
-    """The largest start scale at which rPGD forgets its start at a fixed rate, for any A.
-
-    Proposition 3.3 for any λmax: |g0| ≤ g*λmin/((2 + δ)λmax) and the direction's step η =
-    1/(g0²λmax) give ‖v_t‖ ≥ 1 + δ, with v_t the direction after its step and before it is
-    normalised. So ‖w⊥‖ ≤ ε after ⌈log(q0/ε)/log(1 + δ)⌉ steps at a fixed scale
-    (`general_matrix_steps`), where w⊥ is the part of the direction that no row of A sees.
-
-    Parameters
-    ----------
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-    smallest, largest : float
-        λmin and λmax, the extreme eigenvalues of AAᵀ; greater than 0.
-    delta : float
-        δ, by how much a step shrinks w⊥: by 1/(1 + δ); greater than 0.
-
-    Returns
-    -------
-    Value
-        `.value` is the largest |g0|, a number.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import general_matrix
-    >>> general_matrix(3.0, 0.5, 1.0, delta=1.0).value
-    0.5
-    """
-    value = gstar * smallest / ((2.0 + delta) * largest)
-    return Value(
-        value,
-        assumptions=(assume("λmin > 0", smallest > 0), assume("δ > 0", delta > 0)),
-        paper="Proposition 3.3",
-    )
-
-
-@formula
-def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
-    """The number of rPGD steps at a fixed scale that bring ‖w⊥‖ down to the accuracy, for any A.
-
-    ⌈log(q0/ε)/log(1 + δ)⌉, not below 0, for a scale that `general_matrix` allows.
-
-    Parameters
-    ----------
-    q0 : float
-        Norm of the part of the unit start direction orthogonal to the row space of A; in [0, 1].
-    accuracy : float
-        ε, the ‖w⊥‖ to reach; greater than 0.
-    delta : float
-        δ, by how much a step shrinks w⊥: by 1/(1 + δ); greater than 0.
-
-    Returns
-    -------
-    int
-        The number of steps.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import general_matrix_steps
-    >>> general_matrix_steps(1.0, 1e-3)
-    10
-    """
-    return _whole(np.log(q0 / accuracy) / np.log1p(delta)) if q0 > 0 else 0
-
-
-@formula
-def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
-    """A larger start scale than `general_matrix` at which rPGD still forgets its start.
-
-    Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ) with σ = λmin/λmax and the eigenvalues λ of AAᵀ. The paper
-    prints singular values of A, which fails. `general_matrix` has the smaller bound of Proposition
-    3.3.
-
-    Parameters
-    ----------
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-    eigenvalues : (m,) array
-        λ, the eigenvalues of AAᵀ; not negative, and not all zero.
-    delta : float
-        δ, by how much a step shrinks w⊥, the part of the direction that no row of A sees: by 1/(1 +
-        δ); greater than 0.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "exact" and "printed", the largest |g0| in truth and in the paper.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import general_matrix_any
-    >>> general_matrix_any(3.0, [1.0, 0.5]).value
-    {'exact': 0.6, 'printed': 0.925...}
-    """
-    lam = _eigenvalues(eigenvalues)
-    sigma = float(lam.min() / lam.max())
-    root = float(np.sqrt(sigma))
-    value = {
-        "exact": gstar * sigma / (2.0 + delta - sigma),
-        "printed": gstar * root / (2.0 + delta - root),
-    }
-    return Value(
-        value,
-        assumptions=(assume("λmin > 0", sigma > 0), assume("δ > 0", delta > 0)),
-        paper="Lemma anyw",
-    )
-
-
-@formula
-def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
-    """The largest start scale at which rPGD forgets its start, for a random solution.
-
-    Lemma randomw: where w* = x*/g* is uniform on the unit sphere of the row space, |g0| may be
-    larger than `general_matrix_any` allows, with probability 1 − O(1/m): |g0| ≤ (g*/(2 + δ −
-    σ_m))·√((Σλ² − 2√(m log m))/m), with the eigenvalues λ of AAᵀ scaled to λmax = 1 and σ_m the
-    smallest. The main text, eq. (g02), has 2 + δ for 2 + δ − σ_m; that bound is smaller, so it
-    holds as well. The root is real only for m = 1 or m ≥ 9.
-
-    Parameters
-    ----------
-    gstar : float
-        g*, the norm of the minimum-norm solution x*.
-    eigenvalues : (m,) array
-        λ, the eigenvalues of AAᵀ; not negative, and not all zero. They are divided by the largest.
-    delta : float
-        δ, by how much a step shrinks w⊥, the part of the direction that no row of A sees: by 1/(1 +
-        δ); greater than 0.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "exact", the lemma's largest |g0|, and "main", that of the main text;
-        NaN where the root is not real.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weightnorm.theory import general_matrix_random
-    >>> general_matrix_random(3.0, np.append(np.ones(99), 0.1)).applies
-    True
-    """
-    lam = _eigenvalues(eigenvalues)
-    lam = lam / lam.max()
-    m, sigma = lam.size, float(lam.min())
-    inside = (float(lam @ lam) - 2.0 * np.sqrt(m * np.log(m))) / m
-    root = float(np.sqrt(inside)) if inside > 0 else np.nan
-    value = {"exact": gstar * root / (2.0 + delta - sigma), "main": gstar * root / (2.0 + delta)}
-    conditions = (
-        assume("w* is uniform on the row-space sphere", True),
-        assume("m = 1 or m ≥ 9", m == 1 or m >= 9),
-        assume("(Σλ² − 2√(m log m))/m ≥ σ_m²", inside >= sigma**2 * (1 - 1e-12)),
-    )
-    return Value(value, assumptions=conditions, paper="Lemma randomw, eq. (g02)")

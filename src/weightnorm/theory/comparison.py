@@ -1,0 +1,172 @@
+"""The WN flow against gradient descent: which ends closer, over all starts, and an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from .formula import formula
+from .limits import limit_perp
+from .statement import Statement, Value, assume
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison(Statement):
+    """The WN flow against gradient descent from the same start.
+
+    w∥ and w⊥ are the parts of the unit direction in the row space of A and orthogonal to it, g* is
+    the norm of the minimum-norm solution x*, and c is the scale's step over the direction's.
+
+    Attributes
+    ----------
+    direction_turns_in : bool
+        Whether ‖w⊥‖ shrinks, that is |g∞| > |g0|: it does exactly when |g0|·‖w0∥‖ < g*.
+    closer : bool
+        Whether ‖x⊥‖, the distance to x*, ends smaller than gradient descent's: it does exactly when
+        k(|g∞|) < k(|g0|) with k(g) = g exp(−g²/2c).
+    threshold : float
+        g*/‖w0∥‖, the start scale above which ‖w⊥‖ grows.
+    assumptions, paper, applies, failing
+        See `Statement`.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import wn_beats_gd
+    >>> comparison = wn_beats_gd(g0=2.0, gstar=3.0, q0=0.6)
+    >>> comparison.closer, comparison.threshold
+    (True, 3.75)
+    """
+
+    direction_turns_in: bool
+    closer: bool
+    threshold: float
+
+
+@formula
+def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Comparison:
+    """Decide whether the WN flow ends closer to x* than gradient descent does.
+
+    The WN flow is the limit of weight normalization and rPGD for infinitely small steps. x* is the
+    minimum-norm solution, and both start at the same weights. The paper's condition g0² ≤ g*²
+    decides neither way: it is neither necessary nor sufficient.
+
+    Parameters
+    ----------
+    g0 : float
+        Scale of the start.
+    gstar : float
+        g*, the norm of the minimum-norm solution x*; greater than 0.
+    q0 : float
+        Norm of the part of the unit start direction w0 orthogonal to the row space of A; in [0, 1].
+    ratio : float
+        c, the scale's step over the direction's; greater than 0.
+
+    Returns
+    -------
+    Comparison
+        With `.closer`, `.direction_turns_in` and `.threshold`.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import wn_beats_gd
+    >>> [wn_beats_gd(g0, 3.0, 0.6**0.5, ratio=10.0).closer for g0 in (1.0, 2.6, 2.8, 4.7, 4.8)]
+    [False, False, True, True, False]
+    """
+    parallel = float(np.sqrt(max(0.0, 1.0 - q0**2)))
+    wn, gd = float(limit_perp(g0, gstar, q0, ratio)), abs(g0) * q0
+    return Comparison(
+        direction_turns_in=abs(g0) * parallel < gstar,
+        closer=bool(wn < gd),
+        threshold=gstar / parallel if parallel > 0 else np.inf,
+        assumptions=(assume("c > 0", ratio > 0), assume("w0⊥ ≠ 0", q0 > 0)),
+        paper="after Theorem 2.5 (exact form)",
+    )
+
+
+def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
+    """The distance ‖x∞ − x*‖ where the WN flow ends, over a grid of start scales and ratios.
+
+    The WN flow is the limit of weight normalization and rPGD for infinitely small steps. It is the
+    phase diagram of the WN flow: where the flow forgets its start, and where it does not.
+
+    Parameters
+    ----------
+    g0 : (n,) array
+        Scales of the start, one per row of the map.
+    ratio : (k,) array
+        c, the scale's step over the direction's, one per column; each greater than 0.
+    gstar : float
+        g*, the norm of the minimum-norm solution x*; greater than 0.
+    q0 : float
+        Norm of the part of the unit start direction w0 orthogonal to the row space of A; in [0, 1].
+
+    Returns
+    -------
+    (n, k) array
+        The distances; a single number for g0 or ratio counts as a vector of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.theory import distance_map
+    >>> distance_map(np.linspace(0, 4, 5), [0.1, 1.0], gstar=3.0, q0=0.7).shape
+    (5, 2)
+    """
+    rows, columns = (
+        np.atleast_1d(_validate.numbers("g0", g0)),
+        np.atleast_1d(_validate.numbers("ratio", ratio)),
+    )
+    if rows.ndim != 1 or columns.ndim != 1:
+        raise ValueError(
+            f"g0 and ratio must be vectors, got shapes {rows.shape} and {columns.shape}"
+        )
+    return limit_perp(
+        rows[:, None], _validate.real("gstar", gstar), _validate.real("q0", q0), columns[None, :]
+    )
+
+
+@formula
+def example_2d(g0: float, ratio: float = 1.0) -> Value:
+    """The paper's two-dimensional example: A = [1, 0], y = 1 and the start direction w0 = [0, 1].
+
+    The WN flow ends at [1, sign(g0)·√(G − 1)] with G = g∞² from `limit_square`; the paper prints
+    [1, exp((g0² − 1)/2)], for c = 1. The gradient flow ends at [1, g0]. The loss on the set S = {g
+    = 0, yᵀAw = 0} of rest points that are no solutions is ½ (printed 1). The minimum-norm solution
+    is [1, 0], so g* = 1.
+
+    Parameters
+    ----------
+    g0 : float
+        Scale of the start; not zero, because there the flow rests in S.
+    ratio : float
+        c, the scale's step over the direction's; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "wn", "gd" and "printed", the ends of the WN flow, of the gradient
+        flow and of the printed formula, each a (2,) array, and "loss_on_s", ½.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import example_2d
+    >>> value = example_2d(2.0).value
+    >>> value["wn"].round(3).tolist(), value["printed"].round(2).tolist()
+    ([1.0, 1.807], [1.0, 4.48])
+    """
+    printed = float(np.exp((g0 - 1.0) * ((g0 + 1.0) / (2.0 * ratio))))
+    value = {
+        "wn": np.array([1.0, np.sign(g0) * float(limit_perp(g0, 1.0, 1.0, ratio))]),
+        "gd": np.array([1.0, g0]),
+        "printed": np.array([1.0, printed]),
+        "loss_on_s": 0.5,
+    }
+    return Value(
+        value, assumptions=(assume("g0 ≠ 0", g0 != 0),), paper="a concrete example, section 2"
+    )

@@ -1,0 +1,177 @@
+"""The scales from which a general A allows a guarantee (Proposition 3.3 and its lemmas)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from .._validate import Vector
+from .formula import formula
+from .statement import Value, assume
+from .step_sizes import whole
+
+
+def _eigenvalues(eigenvalues: Any) -> Vector:
+    lam = _validate.array("eigenvalues", eigenvalues, ndim=1)
+    if not (lam.min() >= 0.0 and lam.max() > 0.0):
+        given = f"{lam.min():g} … {lam.max():g}"
+        raise ValueError(f"eigenvalues must not be negative, nor all zero, got {given}")
+    return lam
+
+
+@formula
+def general_matrix(gstar: float, smallest: float, largest: float, delta: float = 1.0) -> Value:
+    """The largest start scale at which rPGD forgets its start at a fixed rate, for any A.
+
+    Proposition 3.3 for any λmax: |g0| ≤ g*λmin/((2 + δ)λmax) and the direction's step η =
+    1/(g0²λmax) give ‖v_t‖ ≥ 1 + δ, with v_t the direction after its step and before it is
+    normalised. So ‖w⊥‖ ≤ ε after ⌈log(q0/ε)/log(1 + δ)⌉ steps at a fixed scale
+    (`general_matrix_steps`), where w⊥ is the part of the direction that no row of A sees.
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    smallest, largest : float
+        λmin and λmax, the extreme eigenvalues of AAᵀ; greater than 0.
+    delta : float
+        δ, by how much a step shrinks w⊥: by 1/(1 + δ); greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` is the largest |g0|, a number.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import general_matrix
+    >>> general_matrix(3.0, 0.5, 1.0, delta=1.0).value
+    0.5
+    """
+    value = gstar * smallest / ((2.0 + delta) * largest)
+    return Value(
+        value,
+        assumptions=(assume("λmin > 0", smallest > 0), assume("δ > 0", delta > 0)),
+        paper="Proposition 3.3",
+    )
+
+
+@formula
+def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
+    """The number of rPGD steps at a fixed scale that bring ‖w⊥‖ down to the accuracy, for any A.
+
+    ⌈log(q0/ε)/log(1 + δ)⌉, not below 0, for a scale that `general_matrix` allows.
+
+    Parameters
+    ----------
+    q0 : float
+        Norm of the part of the unit start direction orthogonal to the row space of A; in [0, 1].
+    accuracy : float
+        ε, the ‖w⊥‖ to reach; greater than 0.
+    delta : float
+        δ, by how much a step shrinks w⊥: by 1/(1 + δ); greater than 0.
+
+    Returns
+    -------
+    int
+        The number of steps.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import general_matrix_steps
+    >>> general_matrix_steps(1.0, 1e-3)
+    10
+    """
+    return whole(np.log(q0 / accuracy) / np.log1p(delta)) if q0 > 0 else 0
+
+
+@formula
+def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
+    """A larger start scale than `general_matrix` at which rPGD still forgets its start.
+
+    Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ) with σ = λmin/λmax and the eigenvalues λ of AAᵀ. The paper
+    prints singular values of A, which fails. `general_matrix` has the smaller bound of Proposition
+    3.3.
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    eigenvalues : (m,) array
+        λ, the eigenvalues of AAᵀ; not negative, and not all zero.
+    delta : float
+        δ, by how much a step shrinks w⊥, the part of the direction that no row of A sees: by 1/(1 +
+        δ); greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact" and "printed", the largest |g0| in truth and in the paper.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import general_matrix_any
+    >>> general_matrix_any(3.0, [1.0, 0.5]).value
+    {'exact': 0.6, 'printed': 0.925...}
+    """
+    lam = _eigenvalues(eigenvalues)
+    sigma = float(lam.min() / lam.max())
+    root = float(np.sqrt(sigma))
+    value = {
+        "exact": gstar * sigma / (2.0 + delta - sigma),
+        "printed": gstar * root / (2.0 + delta - root),
+    }
+    return Value(
+        value,
+        assumptions=(assume("λmin > 0", sigma > 0), assume("δ > 0", delta > 0)),
+        paper="Lemma anyw",
+    )
+
+
+@formula
+def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
+    """The largest start scale at which rPGD forgets its start, for a random solution.
+
+    Lemma randomw: where w* = x*/g* is uniform on the unit sphere of the row space, |g0| may be
+    larger than `general_matrix_any` allows, with probability 1 − O(1/m): |g0| ≤ (g*/(2 + δ −
+    σ_m))·√((Σλ² − 2√(m log m))/m), with the eigenvalues λ of AAᵀ scaled to λmax = 1 and σ_m the
+    smallest. The main text, eq. (g02), has 2 + δ for 2 + δ − σ_m; that bound is smaller, so it
+    holds as well. The root is real only for m = 1 or m ≥ 9.
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution x*.
+    eigenvalues : (m,) array
+        λ, the eigenvalues of AAᵀ; not negative, and not all zero. They are divided by the largest.
+    delta : float
+        δ, by how much a step shrinks w⊥, the part of the direction that no row of A sees: by 1/(1 +
+        δ); greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", the lemma's largest |g0|, and "main", that of the main text;
+        NaN where the root is not real.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.theory import general_matrix_random
+    >>> general_matrix_random(3.0, np.append(np.ones(99), 0.1)).applies
+    True
+    """
+    lam = _eigenvalues(eigenvalues)
+    lam = lam / lam.max()
+    m, sigma = lam.size, float(lam.min())
+    inside = (float(lam @ lam) - 2.0 * np.sqrt(m * np.log(m))) / m
+    root = float(np.sqrt(inside)) if inside > 0 else np.nan
+    value = {"exact": gstar * root / (2.0 + delta - sigma), "main": gstar * root / (2.0 + delta)}
+    conditions = (
+        assume("w* is uniform on the row-space sphere", True),
+        assume("m = 1 or m ≥ 9", m == 1 or m >= 9),
+        assume("(Σλ² − 2√(m log m))/m ≥ σ_m²", inside >= sigma**2 * (1 - 1e-12)),
+    )
+    return Value(value, assumptions=conditions, paper="Lemma randomw, eq. (g02)")
