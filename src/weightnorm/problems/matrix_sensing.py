@@ -402,7 +402,7 @@ class MatrixSensing(Problem):
         return float(self.unseen_norm(weights[None])[0]), float(np.linalg.norm(weights - best))
 
     def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
-        """‖X⊥‖_F off the span of the sensors, the nuclear norm of X, and the share no sensor sees."""
+        """‖X⊥‖_F off the span of the sensors, the nuclear norm, and the share no sensor sees."""
         X = self.weights(unit, scale)
         unseen, nuclear = self.unseen_norm(X), nuclear_norm(X)
         size = np.sqrt((X * X).sum(axis=(1, 2)))
