@@ -138,6 +138,14 @@ class TestTrajectory:
         assert np.ptp(track.get_ydata()) < 1e-8
         assert axes[2].get_xlabel() == "time"
 
+    def test_one_axes_is_parted(self, problem):
+        w0 = wn.datasets.random_direction(15, 0)
+        run = wn.run(wn.RPGD(0.05, 0.05), problem, 5.0, w0, record=2)
+        figure, ax = plt.subplots()
+        axes = wn.plot.trajectory(run, ax=ax)
+        assert axes.shape == (3,)
+        assert all(inner.figure is figure for inner in axes)
+
     def test_gradient_descent_has_none(self, problem):
         w0 = wn.datasets.random_direction(15, 0)
         axes = wn.plot.trajectory(wn.run(wn.GradientDescent(0.1), problem, 5.0, w0, record=1))
@@ -153,7 +161,7 @@ class TestTrajectory:
             wn.plot.trajectory({"a": recorded, "b": wn.flow(problem, 5.0, w0)})
         with pytest.raises(TypeError, match="results must be a Result with a history or a flow"):
             wn.plot.trajectory(3)
-        with pytest.raises(ValueError, match="axes must be three"):
+        with pytest.raises(ValueError, match="ax must be three axes"):
             wn.plot.trajectory(recorded, plt.subplots(2)[1])
 
 

@@ -125,7 +125,7 @@ def draw_phase(data: xarray.Dataset, ax: Any = None, *, printed: bool = False) -
     options = {"shading": "gouraud", "cmap": "cividis", "rasterized": True}
     picture = ax.pcolormesh(g0, c, shown, vmin=np.log10(low), vmax=np.log10(high), **options)
     bar = ax.figure.colorbar(
-        picture, ax=ax, label="distance from the end to the minimum-norm solution"
+        picture, ax=ax, label="distance from the end to x*, the minimum-norm solution"
     )
     ticks = np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 0.5, 2.0)
     bar.set_ticks(ticks, labels=[f"1e{int(tick)}" if tick else "1" for tick in ticks])

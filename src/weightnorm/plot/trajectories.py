@@ -10,7 +10,7 @@ import numpy as np
 from .style import LONE, clean, label_of, looks, new_axes
 
 
-def trajectory(results: Any, axes: Any = None) -> Any:
+def trajectory(results: Any, ax: Any = None) -> Any:
     """Draw the loss, the scale with ‖x⊥‖, and the invariant of runs or flows.
 
     ‖x⊥‖ is the part of the weights that the data cannot see, the invariant log ‖w⊥‖ + g²/2c: the
@@ -21,8 +21,8 @@ def trajectory(results: Any, axes: Any = None) -> Any:
     ----------
     results : Result with a history, flow, or a mapping of label -> either
         A result of `wn.run(…, record=k)`, or what `wn.flow` gives.
-    axes : sequence of three matplotlib axes, optional
-        Drawn into; new ones by default.
+    ax : three matplotlib axes, or one, optional
+        Drawn into, one below the other inside a single one; a new figure by default.
 
     Returns
     -------
@@ -53,9 +53,9 @@ def trajectory(results: Any, axes: Any = None) -> Any:
             "runs count steps and flows time: draw them apart, or give the runs' steps as times "
             "with wn.flow(…, times=step * history.step)"
         )
-    axes = np.asarray(new_axes(axes, rows=3, size=(7.0, 7.0)))
+    axes = np.asarray(_panels(ax))
     if axes.size != 3:
-        raise ValueError(f"axes must be three, for loss, scale and invariant, got {axes.size}")
+        raise ValueError(f"ax must be three axes, for loss, scale and invariant, got {axes.size}")
     loss, scale, invariant = axes.flat
     styles = dict.fromkeys(tracks, LONE) if len(tracks) == 1 else looks(list(tracks))
     for name, track in tracks.items():
@@ -92,6 +92,18 @@ def trajectory(results: Any, axes: Any = None) -> Any:
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, fontsize=9)
     return axes
+
+
+def _panels(ax: Any) -> Any:
+    """Three axes: those given, parts of the one given, or new ones."""
+    if not hasattr(ax, "inset_axes"):
+        return new_axes(ax, rows=3, size=(7.0, 7.0))
+    ax.set_axis_off()
+    lower = [ax.inset_axes((0.0, y, 1.0, 0.28)) for y in (0.72, 0.36, 0.0)]
+    for upper in lower[:2]:
+        upper.sharex(lower[2])
+        upper.tick_params(labelbottom=False)
+    return lower
 
 
 def _track(name: str, result: Any) -> dict[str, Any]:
