@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _validate, schedules
 from ._validate import Vector
-from .approach import Approach, approach
+from .approach import NEAR_ENOUGH, Approach, approach
 from .methods import RPGD, GradientDescent
 from .methods.contract import Method
 from .problems import LeastSquares
@@ -209,13 +209,13 @@ def plan(
     if g0 is not None and abs(g0) <= SMALL * min(target, 1.0) * gstar:
         return _from_zero(problem, g0, smallest / largest, target, unit)
     down = _bring_down(problem, g0, unit, limit, 0.1 * gstar if orthogonal else ROOM * limit)
-    begin = down.scale if down is not None else (0.1 * gstar if orthogonal else limit)
-    if down is None and g0 is not None:
-        begin = abs(g0)
-    perp = 1.0
-    if unit is not None:
-        perp = float(np.linalg.norm(problem.factorisation.split(unit)[1]))
-        perp = perp if down is None else down.perp
+    begin, perp = 0.1 * gstar if orthogonal else limit, 1.0
+    if down is not None:  # as far off as rounding may lead
+        begin, perp = (1 + NEAR_ENOUGH) * down.scale, min(1.0, (1 + NEAR_ENOUGH) * down.perp)
+    else:
+        begin = begin if g0 is None else abs(g0)
+        if unit is not None:
+            perp = float(np.linalg.norm(problem.factorisation.split(unit)[1]))
     if orthogonal:
         made = _orthogonal(gstar, largest, begin, target)
     else:
