@@ -148,7 +148,8 @@ def theory_of_problem(v: Values) -> str:
             "plan",
         )
     )
-    scale, w = start(v, data.d) if name != "sphere_ball" else (v.number("1.0", "5.0"), "None")
+    placed = name != "sphere_ball" and (name != "plan" or v.chance(0.5))
+    scale, w = start(v, data.d) if placed else (v.number("1.0", "5.0"), "None")
     ratio = (
         v.number("1.0", "0.1", "10.0", "1e-3")
         if v.chance(0.7)
@@ -167,8 +168,7 @@ def theory_of_problem(v: Values) -> str:
         "gradients": f"{scale}, {w}",
         "stationary_point": f"{scale}, {w}",
         "loss_rate_bounds": f"{scale}, {w}, {ratio}",
-        "plan": v.number("1e-3", "0.1", "1e-8")
-        + (f", {scale}, {w}" if v.chance(0.5) else f", scale={scale}" if v.chance(0.2) else ""),
+        "plan": v.number("1e-3", "0.1", "1e-8") + (f", {scale}, {w}" if placed else ""),
     }[name]
     call = f"wn.theory.{name}({problem}, {arguments})"
     return (

@@ -175,7 +175,9 @@ def test_blocks_have_a_column_per_scale():
     problem = wn.datasets.make_sensing(4, 1, 6, seed=0)
     start = wn.datasets.sensing_start(4, 1.0, 0)
     method = wn.RPGD(0.001, 0.001, blocks="columns")
-    history = wn.run(method, problem, **start, record=2, keep=KEEP, max_steps=6).history
+    history = wn.run(method, problem, **start, record=1, keep=KEEP, max_steps=6).history
+    assert np.isnan(history.invariant).all()
+    assert history.invariant.shape == history.measured_invariant().shape == (7,)
     data = history.to_dataset()
     assert data.scale.dims == ("step", "block")
     assert data.direction.dims == ("step", "row", "factor")

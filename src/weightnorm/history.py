@@ -55,6 +55,13 @@ def invariant_of_log(log_perp: Any, scale: Any, ratio: Any) -> Any:
     return np.where(c > 0, np.where(np.isneginf(log_q), -np.inf, value), np.nan)
 
 
+def records_invariant(perp_norm: Vector, scale: Vector, ratio: Vector) -> Vector:
+    """The invariant of each record; NaN where there is one scale per column, which has none."""
+    if scale.ndim > 1:
+        return np.full(len(scale), np.nan)
+    return np.asarray(invariant(perp_norm, scale, ratio))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class History:
     """Every k-th iterate of a run, one entry per record.
@@ -129,7 +136,7 @@ class History:
         """The invariant, also where it was not asked for but is known; NaN elsewhere."""
         if self.invariant is not None:
             return self.invariant
-        return np.asarray(invariant(self.direction_perp_norm, self.scale, self.ratio))
+        return records_invariant(self.direction_perp_norm, self.scale, self.ratio)
 
     def to_dataset(self) -> xarray.Dataset:
         """Everything recorded, over the dimension `step`; directions and weights over `feature`.

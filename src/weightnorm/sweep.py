@@ -130,7 +130,7 @@ def _methods_by_step(methods: Any, steps: Vector | None) -> list[Mapping[str, Me
     if steps is None:
         if callable(methods) and not isinstance(methods, Mapping):
             raise TypeError("methods is a callable, so steps are needed: give steps=[…], or a dict")
-        return [methods] if isinstance(methods, Mapping) and methods else [require_table(methods)]
+        return [require_table(methods)]
     if not callable(methods):
         raise TypeError(
             'with steps=… methods must be a callable, such as lambda step: {"rpgd": '

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..history import History, invariant
+from ..history import History, records_invariant
 from ..schedules import StepSize, bind_steps
 from .batch import Records, join, take
 
@@ -77,7 +77,7 @@ def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
         if "weights" in keep:
             kept["weights"] = run.problem.weights(units, records.scale)
     if "invariant" in keep:
-        kept["invariant"] = invariant(records.direction_perp_norm, records.scale, ratio)
+        kept["invariant"] = records_invariant(records.direction_perp_norm, records.scale, ratio)
     return History(
         step=records.step,
         loss=records.loss,
