@@ -144,7 +144,7 @@ def plan(
     """Plan stages of training that reach ‖x − x*‖ ≤ accuracy·‖x*‖ in a guaranteed number of steps.
 
     From a start too far out (the scale above what the theory allows) a first stage moves the scale
-    alone: its gradient is known, so one step of the right size, or two, bring it to where the
+    alone: its gradient is known, so that a few steps of the right sizes bring it to where the
     guarantee begins. Then rPGD turns the direction into the row space, and the rest converges.
 
     Parameters

@@ -74,11 +74,11 @@ def run(
         Updates this call may make.
     gradient_tolerance : float, optional
         The run has converged, whatever its loss, when ‖∇f(x)‖ is at most this share of the terms
-        it is the sum of; looked at every 16 steps, and later 32 times while the steps double.
-        Without it, a generalized linear model with a convex loss has converged where that share is
-        rounding.
+        ‖∇f(0)‖ + ‖∇f(x) − ∇f(0)‖, which do not depend on units; looked at every 16 steps, and later
+        32 times while the steps double. Without it, a generalized linear model with a convex loss
+        has converged where that share is rounding.
     record : int, optional
-        Keep the numbers of every k-th iterate in `result.history`.
+        Keep the numbers of the steps 0, k, 2k, … in `result.history`; the end is in the result.
     keep : sequence of {"direction", "weights", "invariant"}
         What the history holds besides: w/‖w‖, x, and the invariant log(‖w⊥‖/‖w‖) + g²/2c of the WN
         flow.

@@ -122,7 +122,7 @@ def _suggestion(key: str) -> str:
     models: tuple[Any, ...] = (SweepConfig, Starts, Range, ScheduledStep)
     models += (*KINDS.values(), *SPECS.values())
     known = {name for model in models for name in model.model_fields}
-    close = get_close_matches(key, sorted(known), 1)
+    close = get_close_matches(key, sorted(known - {key}), 1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

@@ -30,8 +30,7 @@ def rerun(cell: xarray.Dataset, folder: str | Path = ".", **options: Any) -> Res
     Returns
     -------
     Result
-        The same to the last bit for least squares and matrix sensing on the same machine; for
-        other losses up to how a product rounds by the number of runs.
+        With the numbers of the cell up to rounding: products round by the number of runs.
 
     Raises
     ------
