@@ -25,7 +25,7 @@ def starts(draw):
     kappa = draw(st.sampled_from([1.0, 1.5, 4.0]))
     norm, seed = draw(st.sampled_from([1e-3, 1.0, 50.0])), draw(st.integers(0, 10_000))
     problem = wn.datasets.make_regression(m, m + more, kappa, norm, seed=seed)
-    unit = draw(st.sampled_from([1e-3, 1.0, 1e3]))
+    unit = draw(st.sampled_from([1e-6, 1.0, 1e6]))
     problem = wn.LeastSquares(unit * problem.A, unit * problem.y)
     best = problem.min_norm_solution()
     w = np.random.default_rng(seed).standard_normal(m + more)

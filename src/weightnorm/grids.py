@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,6 +50,7 @@ COMMENTS = {
     "minimum-norm solution to measure from (a loss other than least squares)",
     "perp_norm": "NaN where a run diverged, was undefined, or ran without a row space",
 }
+COUNTS = ("num_steps", "status")  # of every run, besides the variables of its problem
 OF_RUNS = tuple(status for status in Status if status is not Status.MAX_TIME)
 FLAGS = np.array([status.code for status in OF_RUNS], dtype=np.int8)
 MEANINGS = " ".join(status.value for status in OF_RUNS)
@@ -218,6 +220,22 @@ def exact_norms(data: xarray.Dataset) -> xarray.DataArray | None:
     norm = labelled[0].copy(data=np.hypot(gstar, found)).rename("norm_limit")
     norm.attrs = {}
     return norm.transpose(*(dim for dim in data.norm.dims if dim in norm.dims))
+
+
+def grid_attributes(
+    status: Any, recipe: str, tolerance: float, max_steps: int, gradient_tolerance: float | None
+) -> dict[str, Any]:
+    """What a dataset of runs says of itself: when they stopped, how they ended, how to make one
+    again, and the versions that computed them.
+    """
+    limits = {"tolerance": tolerance, "max_steps": max_steps}
+    if gradient_tolerance is not None:
+        limits["gradient_tolerance"] = gradient_tolerance
+    return limits | {
+        "summary": describe_statuses(count_statuses(status)),
+        "recipe": recipe,
+        "versions": json.dumps(versions(), sort_keys=True),
+    }
 
 
 @lru_cache(maxsize=1)

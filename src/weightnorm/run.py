@@ -12,7 +12,7 @@ from . import _validate
 from ._resume import Deferred, Resume
 from .engine.batch import Batch, Start
 from .engine.loop import Judge, Policy, judge_for, loop, quietly
-from .engine.optimum import Optimum
+from .engine.optimum import with_gradient
 from .engine.recording import Recorder, make_history, record_limit
 from .engine.start import (
     backend_of,
@@ -126,7 +126,7 @@ def run(
     recorder = None if every is None else Recorder(every, record_limit(size))
     judge = begun.judge
     if gradient_tolerance is not None:
-        judge = Optimum.beside(judge if tolerance > 0 else Judge(), problem, gradient_tolerance)
+        judge = with_gradient(judge, problem, tolerance, gradient_tolerance)
     policy = Policy(tolerance, max_steps, judge, recorder)
     try:
         code = loop(begun.batch, policy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from . import _validate
 from ._validate import Vector
 from .engine.grid import compute_grid, require_table
-from .grids import Axis, count_statuses, describe_statuses, label_grid, method_coordinates, versions
+from .grids import COUNTS, Axis, grid_attributes, label_grid, method_coordinates
 from .methods.contract import Method
 from .problems import Problem
 from .run import MAX_STEPS
@@ -19,7 +18,6 @@ from .run import MAX_STEPS
 if TYPE_CHECKING:
     import xarray
 
-COUNTS = ("num_steps", "status")
 RECIPE = (
     "one run again: wn.run(methods[algorithm], problem, scale, directions[start], "
     "tolerance=…, max_steps=…)"
@@ -107,21 +105,14 @@ def sweep(
     if sizes is not None:
         axes.insert(0, Axis("step", sizes))
     shape, dims = tuple(len(axis.labels) for axis in axes), tuple(axis.name for axis in axes)
-    attributes = {
-        "tolerance": float(tolerance),
-        "max_steps": int(max_steps),
-        **({} if gradient_tolerance is None else {"gradient_tolerance": float(gradient_tolerance)}),
-        "summary": describe_statuses(count_statuses(grid.arrays["status"])),
-        "recipe": RECIPE,
-        "versions": json.dumps(versions(), sort_keys=True),
-    }
+    stopping = (float(tolerance), int(max_steps), gradient_tolerance)
     return label_grid(
         {name: grid.arrays[name].reshape(shape) for name in (*problem.variables, *COUNTS)},
         problem.variables,
         axes,
         method_coordinates([list(table.values()) for table in tables], dims[:-2])
         | {name: (("start",)[: np.ndim(v)], v) for name, v in grid.starts.items()},
-        attributes,
+        grid_attributes(grid.arrays["status"], RECIPE, *stopping),
     )
 
 

@@ -17,8 +17,8 @@ from ..methods.contract import Array, Method
 from ..problems import Problem
 from ..result import empty_grid
 from .batch import Batch, Start
-from .loop import Judge, Policy, judge_for, loop, quietly
-from .optimum import Optimum
+from .loop import Policy, judge_for, loop, quietly
+from .optimum import with_gradient
 from .start import (
     backend_of,
     check_method,
@@ -111,8 +111,7 @@ def compute_grid(
 
         judge = judge_for(lanes[piece.runs[0, 0]].method)
         if gradient_tolerance is not None:
-            inner = judge if tolerance > 0 else Judge()
-            judge = Optimum.beside(inner, problems[0], gradient_tolerance)
+            judge = with_gradient(judge, problems[0], tolerance, gradient_tolerance)
         policy = Policy(tolerance, max_steps, judge, cancelled=cancelled)
         _write(out, piece.where, batch, loop(batch, policy))
         return int(piece.runs.shape[1])

@@ -54,17 +54,6 @@ class Optimum(Judge):
     active = True
     always = True
 
-    @staticmethod
-    def beside(inner: Judge, problem: Any, tolerance: Any) -> Optimum:
-        """Such a judge, for a problem that has a gradient in its weights."""
-        size = _validate.real("gradient_tolerance", tolerance, minimum=0.0)
-        if problem.has_columns:
-            raise ValueError(
-                f"gradient_tolerance is for problems with a vector of weights, and "
-                f"{type(problem).__name__} has a matrix; use tolerance"
-            )
-        return Optimum(inner, size)
-
     def copy(self) -> Optimum:
         """A judge of its own for a run that goes on."""
         return replace(self, inner=self.inner.copy())
@@ -99,3 +88,17 @@ class Optimum(Judge):
     def _either(self, batch: Batch, found: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         small = self._small(batch)
         return small if found is None else small | found
+
+
+def with_gradient(judge: Judge, problem: Any, tolerance: float, gradient_tolerance: Any) -> Judge:
+    """The judge of a run that has a gradient tolerance, beside the one it had.
+
+    Where the tolerance of the loss is zero all the steps are made, so standing still is not judged.
+    """
+    size = _validate.real("gradient_tolerance", gradient_tolerance, minimum=0.0)
+    if problem.has_columns:
+        raise ValueError(
+            "gradient_tolerance is for problems with a vector of weights, and "
+            f"{type(problem).__name__} has a matrix; use tolerance"
+        )
+    return Optimum(judge if tolerance > 0 else Judge(), size)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _validate
 from ..problems import require_least_squares
-from ..theory import distance_map
+from ..theory import distance_map, perp_of_limit
 from .style import new_axes
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def phase_data(gstar: float, q0: float, scales: Any, ratios: Any) -> xarray.Data
     )
     exact = distance_map(g0, c, gstar, q0)
     with np.errstate(over="ignore"):
-        printed = gstar * q0 * np.exp((g0[:, None] ** 2 - gstar**2) / (2 * c[None, :]))
+        printed = perp_of_limit(g0[:, None], gstar, q0, c[None, :])  # with g* in place of g∞
         true = np.hypot(gstar, exact)
         off = np.abs(np.hypot(gstar, printed) - true) / true
     dims = ("scale", "ratio")

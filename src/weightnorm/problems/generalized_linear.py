@@ -72,11 +72,7 @@ class GeneralizedLinear(LinearModel):
         gradient : array
             Shaped like x.
         """
-        x = np.asarray(x, dtype=np.float64)
-        if x.ndim not in (1, 2) or x.shape[-1] != self.shape[1]:
-            raise ValueError(
-                f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {x.shape}"
-            )
+        x = self._points(x)
         rows = np.atleast_2d(x)
         z = np.asarray((self.A @ rows.T).T)
         loss, gradient = (

@@ -73,11 +73,7 @@ class LeastSquares(LinearModel):
         gradient : array
             Shaped like x.
         """
-        x = np.asarray(x, dtype=np.float64)
-        if x.ndim not in (1, 2) or x.shape[-1] != self.shape[1]:
-            raise ValueError(
-                f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {x.shape}"
-            )
+        x = self._points(x)
         residual = (self.A @ x.T).T - self.y
         gradient = np.asarray((self.A.T @ residual.T).T)
         return 0.5 * np.einsum("...i,...i->...", residual, residual), gradient

@@ -34,6 +34,15 @@ class LinearModel(Problem):
         self.num_samples, self.dimension = self.shape
         self.y = as_targets(y, self.shape[0], self.shape)
 
+    def _points(self, x: Any) -> Array:
+        """Weights (d,), or (n, d) row by row, of the right shape."""
+        points = np.asarray(x, dtype=np.float64)
+        if points.ndim not in (1, 2) or points.shape[-1] != self.shape[1]:
+            raise ValueError(
+                f"x must have shape ({self.shape[1]},) or (n, {self.shape[1]}), got {points.shape}"
+            )
+        return points
+
     def value(self, x: Any) -> Any:
         """The loss, for x of shape (d,) or, row by row, (n, d)."""
         with np.errstate(over="ignore"):  # beyond what a float64 can say the loss is inf

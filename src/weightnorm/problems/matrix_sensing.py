@@ -12,6 +12,7 @@ from .. import _validate
 from .._validate import Matrix, Vector
 from .contract import FLAT, Problem
 from .factorisation import require_squarable
+from .factors import factor_scale, unit_factor, unit_factors
 from .nuclear_norm import MinimumNuclearNorm, solve
 
 Array = NDArray[np.float64]
@@ -254,48 +255,15 @@ class MatrixSensing(Problem):
 
     def unit_direction(self, name: str, direction: Any, columns: bool) -> Array:
         """A start's factor, checked and brought to Frobenius norm 1, or to unit columns."""
-        W = np.asarray(_validate.numbers(name, direction))
-        if W.ndim != 2 or W.shape[0] != self.dimension or not W.size:
-            raise ValueError(
-                f"{name} must be a factor of shape ({self.dimension}, r), with one row per row of "
-                f"X, got shape {W.shape}; wn.datasets.sensing_start makes one"
-            )
-        W = _validate.array(name, W, ndim=2)
-        if columns and not W.any(axis=0).all():
-            column = int(np.argmin(W.any(axis=0)))
-            raise ValueError(
-                f"{name} has a zero column, number {column}: blocks='columns' needs a direction in "
-                "each"
-            )
-        if not W.any():
-            raise ValueError(
-                f"{name} is zero: a direction needs a nonzero matrix, for instance "
-                "wn.datasets.sensing_start"
-            )
-        # first, so that neither tiny nor huge entries lose their squares
-        W = W / np.abs(W).max(axis=0 if columns else None)
-        return np.asarray(W / np.sqrt((W * W).sum(axis=0 if columns else None)))
+        return unit_factor(name, direction, self.dimension, columns)
 
     def unit_directions(self, directions: Any, columns: bool) -> Array:
         """Several starts' factors, checked and normalised as in `unit_direction`."""
-        factors = _validate.numbers("directions", directions)
-        W = _validate.array("directions", factors[None] if factors.ndim == 2 else factors, ndim=3)
-        return np.array(
-            [self.unit_direction(f"directions[{i}]", factor, columns) for i, factor in enumerate(W)]
-        )
+        return unit_factors(directions, self.dimension, columns)
 
     def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
         """A start's scale as the engine has it: one, or one per column."""
-        if columns and _validate.numbers("scale", scale).ndim == 1:
-            g = _validate.array("scale", scale, ndim=1)[None]
-            if g.shape[1] != unit.shape[1]:
-                raise ValueError(
-                    f"scale must be a number or have {unit.shape[1]} entries, one per column, got "
-                    f"{g.shape[1]}"
-                )
-            return g
-        value = _validate.real("scale", scale)
-        return np.full((1, unit.shape[1]), value) if columns else np.array([value])
+        return factor_scale(scale, unit.shape[1], columns)
 
     def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
         """The scale and factor of a result's X, for a method that goes on from it."""

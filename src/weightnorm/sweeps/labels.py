@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files import UnwritableError
-from ..grids import (
-    Axis,
-    count_statuses,
-    describe_statuses,
-    label_grid,
-    method_coordinates,
-    versions,
-)
+from ..grids import Axis, grid_attributes, label_grid, method_coordinates
 from .config import SweepConfig
 from .plan import STARTS, Plan, shapes_of
 from .problems import START_SEEDS
@@ -63,24 +56,16 @@ def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
         each = values.reshape(*whole[: len(outer)], -1, shape[0])[..., 0, :]
         per_start = name == "start_perp_norm"
         coordinates[name] = ((*outer, "start"), each) if per_start else (outer, each[..., 0])
+    stopping = (config.tolerance, config.max_steps, config.gradient_tolerance)
     return label_grid(
         {name: values.reshape(whole) for name, values in stored.items()},
         problems.variables,
         axes,
         coordinates,
-        {
-            "title": config.name,
-            "tolerance": config.tolerance,
-            "max_steps": config.max_steps,
-            **(
-                {}
-                if config.gradient_tolerance is None
-                else {"gradient_tolerance": config.gradient_tolerance}
-            ),
-            "summary": describe_statuses(count_statuses(stored["status"])),
-            "recipe": recipe(config),
+        {"title": config.name}
+        | grid_attributes(stored["status"], recipe(config), *stopping)
+        | {
             "configuration": json.dumps(config.written(), sort_keys=True),
-            "versions": json.dumps(versions(), sort_keys=True),
             "command": " ".join(sys.argv),
         },
     )

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..engine.grid import compute_grid
+from ..grids import COUNTS
 from .config import SweepConfig
 from .methods import MethodSpec
 
 FORMAT = 2  # of shards; another format never reads these
-COUNTS = ("num_steps", "status")
 STARTS = ("minimum_norm", "start_perp_norm")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -39,7 +40,7 @@ START_SEEDS = 1_000_003  # start i of seed s has the seed s · START_SEEDS + i
 _LOSS = '"squared" (least squares), "logistic", "poisson" or "huber"'
 
 
-class ProblemSpec(Strict):
+class ProblemSpec(Strict, ABC):
     """What every kind of problem in a sweep file offers."""
 
     seeds: Seeds = Field(
@@ -83,21 +84,21 @@ class ProblemSpec(Strict):
         lists = itertools.product(*(self.values(name) for name in self.swept))
         return [dict(zip(self.swept, values, strict=True)) for values in lists]
 
+    @abstractmethod
     def identity(self) -> Values:
         """What else the numbers of a run depend on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entries(self, values: Values) -> int:
         """How many numbers a start direction has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def num_samples_of(self, values: Values) -> int:
         """How many samples a problem has, for mini-batches."""
-        raise NotImplementedError
 
+    @abstractmethod
     def build(self, values: Values, seed: int) -> Problem:
         """The problem of these parameters and this seed."""
-        raise NotImplementedError
 
     def direction(self, values: Values, seed: int) -> Array:
         """The start direction of this seed."""

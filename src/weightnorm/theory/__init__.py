@@ -17,18 +17,15 @@ from .adaptive import adaptive_lambda_rpgd, adaptive_lambda_sign, adaptive_lambd
 from .comparison import Comparison, distance_map, example_2d, wn_beats_gd
 from .discrete import (
     escape,
-    invariant_drift,
     loss_gap,
     orthogonal_gstar,
     perp_bound,
     perp_contraction,
-    rpgd_step,
     scale_gap,
     scale_increases,
     scale_norm_recursion,
     scale_step,
     step_identities,
-    wn_step,
 )
 from .dynamics import (
     flow_field,
@@ -57,6 +54,7 @@ from .limits import (
     limit_square,
     perp_of_limit,
 )
+from .one_step import invariant_drift, rpgd_step, wn_step
 from .rates import convergence_time, loss_envelope, loss_rate_bounds
 from .statement import Assumption, Bounds, Statement, Value
 from .step_sizes import (
