@@ -1,5 +1,7 @@
 """Random steps: what is drawn, on every form of the data, and what they are never called."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
