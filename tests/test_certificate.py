@@ -55,6 +55,8 @@ EXPECTED = {
     "discrete-wn": HOLDS,
     "discrete-rpgd": HOLDS,
     "invariant-drift": HOLDS,
+    "glm-limit": HOLDS,
+    "max-margin": HOLDS,
     "sphere-ball": CONDITION,
     "escape-stationary": HOLDS,
     "orthogonal-gstar": HOLDS,

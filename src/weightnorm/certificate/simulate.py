@@ -90,6 +90,29 @@ def wn_gradient_flow(
     return float(answer.y[0, -1]), answer.y[1:, -1]
 
 
+def nearest_in_hull(points: Array) -> Array:
+    """The point of a convex hull nearest to the origin, by Frank and Wolfe's steps with steps
+    away (Guélat and Marcotte).
+    """
+    weights = np.zeros(len(points))
+    weights[0] = 1.0
+    for _ in range(20_000):
+        x = weights @ points
+        slopes = points @ x
+        towards = int(np.argmin(slopes))
+        away = int(np.argmax(np.where(weights > 0, slopes, -np.inf)))
+        if slopes[away] - slopes[towards] <= 1e-13 * float(x @ x):
+            break
+        forward = x @ x - slopes[towards] >= slopes[away] - x @ x
+        change = points[towards] - x if forward else x - points[away]
+        longest = 1.0 if forward else weights[away] / (1.0 - weights[away] or 1.0)
+        step = min(longest, -float(x @ change) / float(change @ change))
+        weights *= 1.0 - step if forward else 1.0 + step
+        weights[towards if forward else away] += step if forward else -step
+        weights = np.maximum(weights, 0.0)
+    return np.asarray(weights @ points)
+
+
 def ball_descent(problem: LeastSquares, scale: float, w: Array, num_steps: int) -> Array:
     """Projected gradient descent on ‖A g0 w − y‖² over the ball ‖w‖ ≤ 1."""
     eta = 1.0 / (scale**2 * float(np.linalg.norm(problem.A, 2)) ** 2)

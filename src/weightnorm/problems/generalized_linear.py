@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .contract import Array, Problem, Reduction
 from .linear import LinearModel
 from .losses import Loss, as_loss, total
+from .minimum import Minimum, find_minimum
 from .reduction import RowSpace
 from .samples import Sample
 
@@ -142,6 +143,27 @@ class GeneralizedLinear(LinearModel):
             The problem of these rows.
         """
         return Sample.of(self.A, self.loss, rows, noise, padded=False)
+
+    def minimum(self) -> Minimum:
+        """The minimiser in the row space of A, by Newton's method; or why there is none.
+
+        It is computed at first use and kept.
+
+        Returns
+        -------
+        Minimum
+            The weights, their loss and gradient, and a status.
+
+        Raises
+        ------
+        ValueError
+            If the loss does not say that it is convex.
+        """
+        return self._minimum
+
+    @cached_property
+    def _minimum(self) -> Minimum:
+        return find_minimum(self)
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
         """‖x⊥‖, with x⊥ the part of x off the row space of A, and NaN for the distance.

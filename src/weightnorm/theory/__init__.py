@@ -56,6 +56,7 @@ from .limits import (
 )
 from .one_step import invariant_drift, rpgd_step, wn_step
 from .rates import convergence_time, loss_envelope, loss_rate_bounds
+from .separable import MaxMargin, max_margin
 from .statement import Assumption, Bounds, Statement, Value
 from .step_sizes import (
     TwoPhase,
@@ -74,6 +75,7 @@ __all__ = [
     "Comparison",
     "FiniteStepLimit",
     "Limit",
+    "MaxMargin",
     "Statement",
     "TwoPhase",
     "Value",
@@ -105,6 +107,7 @@ __all__ = [
     "loss_envelope",
     "loss_gap",
     "loss_rate_bounds",
+    "max_margin",
     "orthogonal_gstar",
     "perp_bound",
     "perp_contraction",

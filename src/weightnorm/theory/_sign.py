@@ -13,7 +13,7 @@ from .statement import Assumption, assume
 
 Array = NDArray[np.float64]
 
-CLEAR = 1e-9  # a loss this much under ½‖y‖², relatively, can never return to it
+CLEAR = 1e-9  # a loss this much under that of x = 0, relatively, can never return to it
 
 
 def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
@@ -28,7 +28,7 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     aligned = setup.g0 * setup.pull > 0
     if log_f0 > 0 or setup.start_loss < setup.zero_loss or (setup.orthogonal and aligned):
         return own, off
-    if np.count_nonzero(setup.target * setup.lam) == 1 and setup.lam.size == 1:  # m = 1
+    if np.count_nonzero(setup.target) == 1 and setup.target.size == 1:  # m = 1
         if log_f0 == 0.0 and not aligned:
             return own, on
         return float(np.sign(setup.pull)), off
@@ -48,10 +48,9 @@ def perp_square(setup: Setup, g: float, c: float) -> float:
 
 
 def _integrated_sign(setup: Setup, c: float) -> tuple[float, bool]:
-    """Integrate (g, z) until the loss is clearly under ½‖y‖²: from there g cannot cross zero any
-    more.
+    """Integrate (g, z) until the loss is clearly under that of x = 0: from there g cannot cross
+    zero any more.
     """
-    lam, xi = setup.lam, setup.target
 
     def unit(state: Array) -> Array:
         """The row-space part of w/‖w‖, with w⊥ from the invariant: an error of ‖w‖ would grow
@@ -62,13 +61,12 @@ def _integrated_sign(setup: Setup, c: float) -> tuple[float, bool]:
 
     def field(t: float, state: Array) -> Array:
         g, z = state[0], unit(state)
-        pull = lam * (g * z - xi)
+        pull = setup.slope(g * z)
         along = z @ pull
         return np.concatenate([[-c * along], -g * (pull - along * z)])
 
     def clear(t: float, state: Array) -> float:
-        error = state[0] * unit(state) - xi
-        return float(0.5 * (lam * error) @ error - (1.0 - CLEAR) * setup.zero_loss)
+        return setup.loss(state[0] * unit(state)) - (1.0 - CLEAR) * setup.zero_loss
 
     start = np.concatenate([[setup.g0], setup.z0])
     end, done = integrate_until(field, start, lambda state: clear(0.0, state) < 0.0)

@@ -360,6 +360,24 @@ CLAIMS: tuple[Claim, ...] = (
         "where a finite step ends",
     ),
     _claim(
+        "glm-limit",
+        HOLDS,
+        "beyond the paper",
+        "flow_limit",
+        "–",
+        "for every convex loss of Ax with a unique minimiser ξ in the row space, the flow ends at "
+        "ξ + g∞ exp((g0² − g∞²)/2c) w0⊥",
+    ),
+    _claim(
+        "max-margin",
+        HOLDS,
+        "beyond the paper",
+        "max_margin",
+        "–",
+        "on separable classes the largest margin is the distance of the hull of the s_i a_i from "
+        "the origin, and its nearest point is the direction",
+    ),
+    _claim(
         "sphere-ball",
         CONDITION,
         "section 3",

@@ -12,7 +12,7 @@ from .. import _validate
 from .._validate import Vector
 from ._root import perp_at_the_end
 from ._sign import limit_sign
-from .setup import Setup, require_target, set_up
+from .setup import Setup, require_target, set_up, set_up_convex
 from .statement import Assumption, Statement, assume
 
 Array = NDArray[np.float64]
@@ -22,7 +22,8 @@ Array = NDArray[np.float64]
 class Limit(Statement):
     """The point where a flow, or a method with small steps, ends.
 
-    Here x* is the minimum-norm solution of least squares, and ⊥ marks the part of a vector
+    Here x* is the minimum-norm solution of least squares (the minimiser in the row space, for
+    another convex loss), and ⊥ marks the part of a vector
     orthogonal to the row space of A, which the data cannot see.
 
     Attributes
@@ -226,6 +227,10 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     start direction orthogonal to the row space of A, and g∞ the final scale, found as the root of a
     scalar equation (`limit_scale`).
 
+    The same holds for every convex loss of A x that has a unique minimiser in the row space of A,
+    which then takes the place of x*: gradients lie in the row space, so what is off it is moved by
+    the normalisation alone. The minimiser is found by Newton's method, without training.
+
     Theorem 2.5, part I, prints g* in place of g∞ (`flow_limit_as_printed`); that is its first term
     in a series that is good for |g0| well under g* and absurd above it. The sign of g∞ has a closed
     form except for m ≥ 2 samples with F0 ≤ 1 (F0 = ‖w0⊥‖² e^{g0²/c}) and a start no better than x =
@@ -233,8 +238,9 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
 
     Parameters
     ----------
-    problem : LeastSquares
-        The data A and y, with a y that is not zero in A's reach.
+    problem : LeastSquares, or GeneralizedLinear with a convex loss
+        The data A and y, with a y that is not zero in A's reach. Separable classes have no
+        minimum: see `max_margin`.
     scale : float
         g0, the scale of the start; it may be zero or negative.
     direction : (d,) array
@@ -251,7 +257,8 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     Raises
     ------
     ValueError
-        If y is zero or wholly out of A's reach: then x* = 0 and the theory does not apply.
+        If y is zero or wholly out of A's reach: then x* = 0 and the theory does not apply. If a
+        loss other than least squares has no unique minimum.
 
     Examples
     --------
@@ -261,9 +268,13 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     >>> limit = wn.theory.flow_limit(problem, scale=1.0, direction=w0, ratio=0.1)
     >>> round(limit.norm, 6), limit.applies
     (3.0, True)
+    >>> counts = wn.GeneralizedLinear([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], [1, 3], loss="poisson")
+    >>> limit = wn.theory.flow_limit(counts, scale=1.0, direction=[1.0, 0.0, 1.0], ratio=1.0)
+    >>> limit.weights.round(4).tolist()
+    [0.0, 1.0986, 0.6576]
     """
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    setup = set_up(problem, scale, direction)
+    setup = set_up_convex(problem, scale, direction)
     require_target(setup)
     sign, settled = limit_sign(setup, c)
     perp = float(limit_perp(setup.g0, setup.gstar, setup.q0, c))
@@ -275,7 +286,9 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
         perp_norm=perp,
         distance=perp,
         assumptions=(*_flow_assumptions(setup, c), settled),
-        paper="Theorem 2.5, part I (exact form)",
+        paper=(
+            "Theorem 2.5, part I (exact form)" if setup.loss_at is None else "beyond the paper"
+        ),
     )
 
 
@@ -331,14 +344,15 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
 
 
 def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
-    """Predict where gradient descent and the gradient flow end on least squares: at x* + g0 w0⊥.
+    """Predict where gradient descent and the gradient flow end: at x* + g0 w0⊥.
 
     They keep the part g0 w0⊥ of the start that no row of A sees, and the rest becomes the
-    minimum-norm solution x*. The paper prints g* w0⊥, with g* = ‖x*‖, for g0 w0⊥.
+    minimum-norm solution x*, or the minimiser of another convex loss in the row space. The paper
+    prints g* w0⊥, with g* = ‖x*‖, for g0 w0⊥.
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : LeastSquares, or GeneralizedLinear with a convex loss
         The data A and y.
     scale : float
         g0, the norm of the start x0 = g0 w0, with a sign.
@@ -358,7 +372,7 @@ def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
     >>> wn.theory.gd_limit(problem, scale=0.0, direction=w0).distance
     0.0
     """
-    setup = set_up(problem, scale, direction)
+    setup = set_up_convex(problem, scale, direction)
     perp = setup.g0 * setup.q0
     norm = float(np.hypot(setup.gstar, perp))
     return Limit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from .. import _validate
 from .._validate import Vector
-from ..problems import Frame, require_least_squares
+from ..problems import Frame, GeneralizedLinear, require_least_squares
 from ..problems.factorisation import scaled_norm
+from ..problems.minimum import Minimum
 
 ORTHOGONAL = 1e-12
 
@@ -35,6 +37,22 @@ class Setup:
     lam: Vector
     target: Vector
     frame: Frame
+    # least squares in these coordinates, less the part of y out of reach: overridden for others
+    loss_at: Callable[[Vector], float] | None = None
+    slope_at: Callable[[Vector], Vector] | None = None
+
+    def loss(self, x: Vector) -> float:
+        """The loss at row-space coordinates x, less its smallest value."""
+        if self.loss_at is not None:
+            return self.loss_at(x)
+        error = x - self.target
+        return float(0.5 * (self.lam * error) @ error)
+
+    def slope(self, x: Vector) -> Vector:
+        """The gradient at row-space coordinates x."""
+        if self.slope_at is not None:
+            return self.slope_at(x)
+        return np.asarray(self.lam * (x - self.target))
 
     @property
     def gstar(self) -> float:
@@ -43,24 +61,25 @@ class Setup:
 
     @property
     def orthogonal(self) -> bool:
-        """Whether AAᵀ is a multiple of I that is I itself."""
-        return bool(np.abs(self.lam - 1.0).max(initial=0.0) <= ORTHOGONAL)
+        """Whether the problem is least squares with AAᵀ = I."""
+        return self.loss_at is None and bool(np.abs(self.lam - 1.0).max(initial=0.0) <= ORTHOGONAL)
 
     @property
     def start_loss(self) -> float:
-        """½‖Ax0 − y‖² without the part of y out of reach."""
-        error = self.g0 * self.z0 - self.target
-        return float(0.5 * (self.lam * error) @ error)
+        """The loss at the start less its smallest value: ½‖Ax0 − y‖² without the part of y out of
+        reach.
+        """
+        return self.loss(self.g0 * self.z0)
 
     @property
     def zero_loss(self) -> float:
-        """½‖y‖² for the reachable part of y: the loss at x = 0, and on S."""
-        return float(0.5 * (self.lam * self.target) @ self.target)
+        """The loss at x = 0, and on S, less its smallest value: ½‖y‖² for the reachable part."""
+        return self.loss(np.zeros_like(self.target))
 
     @property
     def pull(self) -> float:
-        """yᵀAw0, which decides the sign of the scale from g0 = 0."""
-        return float(self.z0 @ (self.lam * self.target))
+        """−⟨w0, ∇f(0)⟩, yᵀAw0 for least squares: it decides the sign of the scale from g0 = 0."""
+        return -float(self.z0 @ self.slope(np.zeros_like(self.target)))
 
     def lift(self, row_space: Vector, perp: float) -> Vector:
         """The weights with these row-space coordinates and this multiple of the unit vector
@@ -78,6 +97,41 @@ def set_up(problem: Any, scale: Any, direction: Any) -> Setup:
     start, frame = space.start(unit)
     reduced = space.problem
     return Setup(g0, float(start[-1]), start[:-1], reduced.curvatures, reduced.target, frame)
+
+
+def set_up_convex(problem: Any, scale: Any, direction: Any) -> Setup:
+    """The same for least squares and for every convex loss of A x with an attained minimum, which
+    takes the place of x*.
+    """
+    if not isinstance(problem, GeneralizedLinear):
+        return set_up(problem, scale, direction)
+    found = require_attained(problem)
+    g0 = _validate.squarable("scale", scale)
+    unit = _validate.direction("direction", direction, problem.shape[1])
+    space = problem.reduce()
+    start, frame = space.start(unit)
+    reduced = space.problem
+
+    def loss(x: Vector) -> float:
+        with np.errstate(over="ignore"):
+            return float(reduced.value_and_gradient(np.append(x, 0.0)[None])[0][0]) - found.loss
+
+    target = problem.factorisation.coordinates(found.weights)
+    return Setup(
+        g0, float(start[-1]), start[:-1], np.zeros(0), target, frame, loss, reduced.slope
+    )
+
+
+def require_attained(problem: GeneralizedLinear) -> Minimum:
+    """The minimum, refused where there is none or it is not unique."""
+    found = problem.minimum()
+    if found.status == "attained":
+        return found
+    advice = {
+        "separable": "training goes to infinity along the direction of wn.theory.max_margin",
+        "receding": "training goes to infinity; a penalty on the weights would stop it",
+    }.get(found.status, "the limit of training from a given start is then not known")
+    raise ValueError(f"y and A leave the loss without a unique minimum: {found.message}; {advice}")
 
 
 def require_target(setup: Setup) -> None:

@@ -1,5 +1,5 @@
 """One check per claim; importing a file registers its checks."""
 
-from . import flow, limits, phases, steps
+from . import convex, flow, limits, phases, steps
 
-__all__ = ["flow", "limits", "phases", "steps"]
+__all__ = ["convex", "flow", "limits", "phases", "steps"]

@@ -1,0 +1,71 @@
+"""A matrix less the mean of every column, without a copy of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
+
+from .._validate import Matrix, Vector
+
+Array = NDArray[np.float64]
+CANCELLED = 1e-7  # a column that keeps a smaller share of its square has lost its digits
+
+
+class Centred(LinearOperator):  # type: ignore[misc]
+    """X − 1 meansᵀ.
+
+    Parameters
+    ----------
+    X : (m, d) array or scipy.sparse matrix
+    means : (d,) array
+        What to take off every column; the columns' means, or zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from weightnorm.problems.centred import Centred
+    >>> A = Centred(csr_array([[1.0, 0.0], [3.0, 0.0]]), np.array([2.0, 0.0]))
+    >>> (A @ np.ones(2)).tolist(), A.gram().tolist()
+    ([-1.0, 1.0], [[2.0, 0.0], [0.0, 0.0]])
+    """
+
+    def __init__(self, X: Any, means: Vector) -> None:
+        super().__init__(dtype=np.float64, shape=X.shape)
+        self.X, self.means = X, means
+        self.is_sparse = hasattr(X, "tocsr")
+        # products with Xᵀ are as fast as those with X
+        self.by_column = X.T.tocsr() if self.is_sparse else X.T
+
+    def _matvec(self, v: Array) -> Array:
+        v = np.ravel(v)
+        return np.asarray(self.X @ v) - float(self.means @ v)
+
+    def _rmatvec(self, r: Array) -> Array:
+        r = np.ravel(r)
+        return np.asarray(self.by_column @ r) - self.means * float(r.sum())
+
+    def _matmat(self, V: Array) -> Array:
+        return np.asarray(self.X @ V) - self.means @ V
+
+    def _rmatmat(self, R: Array) -> Array:
+        return np.asarray(self.by_column @ R) - np.outer(self.means, R.sum(axis=0))
+
+    def gram(self, second: Vector | None = None) -> Matrix:
+        """Aᵀ D A (AᵀA without D), dense; NaN on the diagonal where the means took all digits."""
+        if self.is_sparse:
+            weighted = self.X if second is None else self.X.multiply(second[:, None]).tocsr()
+            inner = (self.by_column @ weighted).toarray()
+        else:
+            weighted = self.X if second is None else second[:, None] * self.X
+            inner = np.asarray(self.by_column @ weighted)
+        sums = np.asarray(weighted.sum(axis=0)).ravel()
+        total = float(self.shape[0] if second is None else second.sum())
+        cross = np.outer(sums, self.means)
+        gram = np.asarray(inner - cross - cross.T + total * np.outer(self.means, self.means))
+        lost = np.diagonal(gram) < CANCELLED * np.diagonal(inner)
+        gram[lost, lost] = np.where(np.diagonal(inner)[lost] > 0, np.nan, 0.0)
+        return gram

@@ -1,0 +1,169 @@
+"""Losses made of losses: with an intercept that is always at its best, and with a weight per
+sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validate import Vector
+from .losses import Loss
+
+Array = NDArray[np.float64]
+MAX_ITERATIONS = 200
+ROUNDING = 4e-16
+
+
+def second_derivative(loss: Loss, z: Array) -> Array:
+    """ℓ″(z), by the loss itself or by central differences of its derivative.
+
+    Parameters
+    ----------
+    loss : Loss
+        With or without `second`.
+    z : (m,) or (n, m) array
+        Predictions.
+
+    Returns
+    -------
+    array
+        Shaped like z; not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.intercept import second_derivative
+    >>> from weightnorm.problems.losses import Poisson
+    >>> second_derivative(Poisson.of(np.array([1.0])), np.array([0.0])).tolist()
+    [1.0]
+    """
+    own = getattr(loss, "second", None)
+    if own is not None:
+        return np.asarray(own(z))
+    h = 1e-5 * np.maximum(1.0, np.abs(z))
+    difference = np.asarray(loss.derivative(z + h)) - np.asarray(loss.derivative(z - h))
+    return np.maximum(difference / (2.0 * h), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """A loss with a weight per sample.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of every sample.
+    weights : (m,) array
+        What it counts; greater than 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.intercept import Weighted
+    >>> from weightnorm.problems.losses import Squared
+    >>> Weighted(Squared(np.zeros(2)), np.array([1.0, 4.0])).value(np.ones(2)).tolist()
+    [0.5, 2.0]
+    """
+
+    loss: Any
+    weights: Vector
+    checked: ClassVar[bool] = True
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is."""
+        return bool(getattr(self.loss, "convex", False))
+
+    @property
+    def smoothness(self) -> float | None:
+        """The largest second derivative."""
+        own = getattr(self.loss, "smoothness", None)
+        return None if own is None else float(own) * float(self.weights.max(initial=0.0))
+
+    def value(self, z: Array) -> Array:
+        """The weighted losses."""
+        return np.asarray(self.weights * self.loss.value(z))
+
+    def derivative(self, z: Array) -> Array:
+        """The weighted derivatives."""
+        return np.asarray(self.weights * self.loss.derivative(z))
+
+    def second(self, z: Array) -> Array:
+        """The weighted second derivatives."""
+        return self.weights * second_derivative(self.loss, z)
+
+    def recession(self) -> Any:
+        """As the loss has it; None where it has none."""
+        own = getattr(self.loss, "recession", None)
+        return None if own is None else own()
+
+
+@dataclass(frozen=True, eq=False)
+class WithIntercept:
+    """min over b of Σ_i ℓ(z_i + b): a loss of z that has its intercept at its best everywhere.
+
+    It is convex where ℓ is, and its derivative sums to zero; so gradients lie in the row space of
+    the centred A, and all that holds for a loss of A x holds for this one.
+
+    Parameters
+    ----------
+    loss : Loss
+        A convex loss, given entry by entry, with a best b for every z.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.intercept import WithIntercept
+    >>> from weightnorm.problems.losses import Squared
+    >>> loss = WithIntercept(Squared(np.array([1.0, 3.0])))
+    >>> loss.intercept(np.zeros((1, 2))).tolist(), loss.derivative(np.zeros((1, 2))).tolist()
+    ([2.0], [[1.0, -1.0]])
+    """
+
+    loss: Any
+    convex: bool = True
+    checked: ClassVar[bool] = True
+
+    @property
+    def smoothness(self) -> float | None:
+        """The largest second derivative: no more than that of ℓ."""
+        own: float | None = getattr(self.loss, "smoothness", None)
+        return own
+
+    def value(self, z: Array) -> Array:
+        """The summed loss (n,)."""
+        return np.asarray(self.loss.value(self._shifted(z))).sum(axis=-1)
+
+    def derivative(self, z: Array) -> Array:
+        """ℓ′ at z + b."""
+        return np.asarray(self.loss.derivative(self._shifted(z)))
+
+    def intercept(self, z: Array) -> Vector:
+        """The best b of every row of z: where Σ ℓ′(z + b) = 0, by Newton's steps, in a
+        bracket once there is one."""
+        b, reach = np.zeros(len(z)), np.ones(len(z))
+        low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
+        for _ in range(MAX_ITERATIONS):
+            at = z + b[:, None]
+            slope = np.asarray(self.loss.derivative(at)).sum(axis=1)
+            low, high = np.where(slope <= 0, b, low), np.where(slope >= 0, b, high)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                step = -slope / second_derivative(self.loss, at).sum(axis=1)
+            step = np.where(slope == 0, 0.0, np.clip(step, -reach, reach))
+            step = np.where(np.isfinite(step), step, -np.sign(slope) * reach)
+            outside = (b + step < low) | (b + step > high)
+            with np.errstate(invalid="ignore"):  # both ends are finite where it is outside
+                step = np.where(outside, 0.5 * (low + high) - b, step)
+            b, reach = b + step, 2.0 * reach
+            if (np.abs(step) <= ROUNDING * np.abs(b)).all():
+                break
+        return b
+
+    def _shifted(self, z: Array) -> Array:
+        rows = np.atleast_2d(z)
+        shifted = rows + self.intercept(rows)[:, None]
+        return shifted if z.ndim == 2 else shifted[0]

@@ -1,0 +1,247 @@
+"""Newton's method for a convex loss of predictions z = W t, with W (nearly) orthonormal.
+
+In such coordinates the units of the data are gone: the Hessian Wᵀ D W is as well conditioned as
+the second derivatives D of the loss are alike. A step solves (Wᵀ D W + μ) p = −gradient, by
+Cholesky or, for many coordinates, by conjugate gradients; the damping μ is zero until a step fails
+to lower the loss as predicted, and falls again after steps that do (Levenberg and Marquardt).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validate import Matrix, Vector
+from .intercept import second_derivative
+from .losses import Loss, total
+
+DENSE = 128  # coordinates up to which the Hessian is formed: beyond, its products cost less
+APPROACH = 25  # steps of L-BFGS before Newton's, where these need conjugate gradients
+MAX_STEPS = 200
+MAX_FLAT = 8  # steps without a fall of the loss that can be seen
+SMALL_STEP = 1e-9  # an undamped step this small, relatively, is the last: the next is its square
+ROUNDED_STEP = 1e-6  # and one this small where rounding lets nothing fall any more
+SMALL_GRADIENT = 1e-8  # the gradient at a minimum, against its terms
+FLAT = 1e-13  # falls of the loss this small, relatively, cannot be seen in its values
+NOISE = 1e-24  # and those this small relative to the first loss, where the least loss is zero
+FIRST_DAMPING, LARGEST_DAMPING = 1e-3, 1e20  # μ, relative to the mean of D
+
+
+class Predictions(Protocol):
+    """z = W t: what Newton's method asks of a matrix with nearly orthonormal columns."""
+
+    size: int
+
+    def apply(self, t: Vector) -> Vector:
+        """W t."""
+
+    def adjoint(self, slope: Vector) -> Vector:
+        """Wᵀ slope."""
+
+    def hessian(self, second: Vector) -> Matrix:
+        """Wᵀ D W."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Where Newton's method ended.
+
+    Attributes
+    ----------
+    t, z, step : vectors
+        The coordinates, the predictions there, and the last undamped step.
+    loss : float
+    gradient : float
+        ‖Wᵀ ℓ′‖ relative to its terms.
+    num_steps : int
+    attained : bool
+        Whether steps became negligible: a minimum. Where there is none, steps keep their length,
+        however small the gradient is.
+    """
+
+    t: Vector
+    z: Vector
+    step: Vector
+    loss: float
+    gradient: float
+    num_steps: int
+    attained: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A point with all that one evaluation tells of it."""
+
+    t: Vector
+    z: Vector
+    value: float
+    slope: Vector
+    gradient: Vector
+
+    @classmethod
+    def at(cls, model: Predictions, loss: Loss, t: Vector, z: Vector, value: float) -> _Point:
+        slope = np.asarray(loss.derivative(z[None]))[0]
+        return cls(t, z, value, slope, model.adjoint(slope))
+
+    @property
+    def size(self) -> float:
+        """‖gradient‖."""
+        return float(np.linalg.norm(self.gradient))
+
+
+def newton(
+    model: Predictions, loss: Loss, start: Vector, stop: Callable[[Vector], bool] = lambda z: False
+) -> Found:
+    """Minimise from `start` until steps are negligible, or `stop(z)`, or nothing helps.
+
+    Parameters
+    ----------
+    model : Predictions
+        W.
+    loss : Loss
+        A convex loss of z.
+    start : vector
+        The first t.
+    stop : callable of z -> bool, optional
+        Asked before every step.
+
+    Returns
+    -------
+    Found
+        The end, with what is known of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Squared
+    >>> from weightnorm.problems.newton import newton
+    >>> from weightnorm.problems.whitening import Columns
+    >>> found = newton(Columns(np.eye(2)), Squared(np.array([1.0, 3.0])), np.zeros(2))
+    >>> found.t.tolist(), found.attained
+    ([1.0, 3.0], True)
+    """
+    if model.size > DENSE:
+        start = _approach(model, loss, start)
+    z = model.apply(start)
+    point = _Point.at(model, loss, start, z, _value(loss, z))
+    first, noise = float(np.linalg.norm(point.slope)), NOISE * abs(point.value)
+    damping, flat, attained, count, step = 0.0, 0, False, 0, np.zeros_like(start)
+    while count < MAX_STEPS and flat < MAX_FLAT and not stop(point.z):
+        terms = max(first, float(np.linalg.norm(point.slope))) or 1.0
+        share = min(0.1, np.sqrt(point.size / terms))
+        solver = _Solver(model, second_derivative(loss, point.z[None])[0], share)
+        trial, step, used, damping = _descend(model, loss, point, solver, damping, noise)
+        length = float(np.linalg.norm(step)) / (float(np.linalg.norm(point.t)) or 1.0)
+        if trial is None:  # rounding: as near as it gets
+            attained = used == 0.0 and length <= ROUNDED_STEP
+            attained = attained and point.size <= SMALL_GRADIENT * terms
+            break
+        flat += point.value - trial.value <= FLAT * abs(point.value)
+        point, count = trial, count + 1
+        if used == 0.0 and length <= SMALL_STEP and point.size <= SMALL_GRADIENT * terms:
+            attained = True
+            break
+    terms = max(first, float(np.linalg.norm(point.slope))) or 1.0
+    return Found(point.t, point.z, step, point.value, point.size / terms, count, attained)
+
+
+def _approach(model: Predictions, loss: Loss, start: Vector) -> Vector:
+    """A start nearer to the minimum, by a few cheap steps of L-BFGS."""
+    from scipy.optimize import minimize
+
+    def value_and_gradient(t: Vector) -> tuple[float, Vector]:
+        z = model.apply(t)
+        value = _value(loss, z)
+        slope = np.asarray(loss.derivative(z[None]))[0]
+        return min(value, 1e300), model.adjoint(slope)
+
+    first = np.linalg.norm(value_and_gradient(start)[1])
+    options = {"maxiter": APPROACH, "gtol": SMALL_STEP * float(first), "ftol": 0.0}
+    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(found.x) if np.isfinite(found.x).all() else start
+
+
+def _descend(
+    model: Predictions,
+    loss: Loss,
+    point: _Point,
+    solver: _Solver,
+    damping: float,
+    noise: float,
+) -> tuple[_Point | None, Vector, float, float]:
+    """The next point (None if no step lowers the loss), the step (then the least damped), its
+    damping, and the next one's.
+    """
+    first: Vector | None = None
+    started = damping
+    while damping <= LARGEST_DAMPING * solver.mean:
+        tried = solver(point.gradient, damping)
+        if tried is None:
+            damping = solver.more(damping)
+            continue
+        step = tried
+        first = step if first is None else first
+        t = point.t + step
+        z = model.apply(t)
+        value = _value(loss, z)
+        predicted, fell = -0.5 * float(point.gradient @ step), point.value - value
+        if predicted <= FLAT * abs(point.value) + noise:  # too little to be seen in the loss
+            trial = _Point.at(model, loss, t, z, value) if np.isfinite(value) else None
+            better = trial is not None and trial.size < point.size
+            return (trial if better else None), step, damping, 0.0
+        if fell >= 1e-3 * predicted:
+            following = solver.more(damping) if fell < 0.1 * predicted else solver.less(damping)
+            return _Point.at(model, loss, t, z, value), step, damping, following
+        damping = solver.more(damping)
+    return None, np.zeros_like(point.t) if first is None else first, started, damping
+
+
+def _value(loss: Loss, z: Vector) -> float:
+    with np.errstate(over="ignore"):
+        return float(total(loss, z[None])[0])
+
+
+class _Solver:
+    """(Wᵀ D W + μ) p = −gradient; None where the matrix is not positive definite."""
+
+    def __init__(self, model: Predictions, second: Vector, share: float) -> None:
+        self.model, self.second, self.share = model, second, share
+        self.mean = float(second.mean()) or 1.0
+        self.matrix = model.hessian(second) if model.size <= DENSE else None
+
+    def __call__(self, gradient: Vector, damping: float) -> Any:
+        if self.matrix is None:
+            return self._conjugate_gradients(gradient, damping)
+        from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+        try:
+            factor = cho_factor(self.matrix + damping * np.eye(len(gradient)), check_finite=False)
+        except LinAlgError:
+            return None
+        step = -cho_solve(factor, gradient, check_finite=False)
+        return step if np.isfinite(step).all() else None
+
+    def more(self, damping: float) -> float:
+        """The damping after a step that failed."""
+        return max(10.0 * damping, FIRST_DAMPING * self.mean)
+
+    def less(self, damping: float) -> float:
+        """The damping after one that did as predicted."""
+        return 0.0 if damping <= FIRST_DAMPING**4 * self.mean else 0.1 * damping
+
+    def _conjugate_gradients(self, gradient: Vector, damping: float) -> Any:
+        from scipy.sparse.linalg import LinearOperator, cg
+
+        def product(p: Vector) -> Vector:
+            p = np.ravel(p)
+            seen = self.model.adjoint(self.second * self.model.apply(p))
+            return np.asarray(seen + damping * p)
+
+        size = gradient.size
+        operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
+        step, _ = cg(operator, -gradient, rtol=self.share, atol=0.0, maxiter=10 * size)
+        return step if np.isfinite(step).all() and gradient @ step <= 0 else None
