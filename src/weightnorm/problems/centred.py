@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from .._validate import Matrix, Vector
 
 Array = NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)
 CANCELLED = 1e-7  # a column that keeps a smaller share of its square has lost its digits
 
 
@@ -39,6 +40,19 @@ class Centred(LinearOperator):  # type: ignore[misc]
         self.is_sparse = hasattr(X, "tocsr")
         # products with Xᵀ are as fast as those with X
         self.by_column = X.T.tocsr() if self.is_sparse else X.T
+
+    @property
+    def noise(self) -> Vector:
+        """The length of every column's rounding errors: what is left of a constant column."""
+        return 4.0 * EPS * np.sqrt(self.shape[0]) * np.abs(self.means)
+
+    def dense(self) -> Matrix | Centred:
+        """The matrix itself, its long axis contiguous; a sparse one stays as it is."""
+        if self.is_sparse:
+            return self
+        A = np.subtract(self.X, self.means, order="C" if self.shape[0] <= self.shape[1] else "F")
+        A -= A.mean(axis=0)  # what rounding left of the means would be a direction of its own
+        return np.asarray(A)
 
     def _matvec(self, v: Array) -> Array:
         v = np.ravel(v)

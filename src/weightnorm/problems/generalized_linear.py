@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .contract import Array, Problem, Reduction
-from .linear import LinearModel
+from .linear import LinearModel, as_targets
 from .losses import Loss, as_loss, total
 from .minimum import Minimum, find_minimum
 from .reduction import RowSpace
@@ -51,6 +52,9 @@ class GeneralizedLinear(LinearModel):
 
     def __init__(self, A: Any, y: Any, loss: Any = "logistic") -> None:
         self._set(A, y)
+        self._set_loss(loss)
+
+    def _set_loss(self, loss: Any) -> None:
         self.loss: Loss = as_loss(loss, self.y)
         self.has_label_noise = hasattr(self.loss, "noisy")
         self.converges_at_optimum = bool(getattr(self.loss, "convex", False))
@@ -143,6 +147,28 @@ class GeneralizedLinear(LinearModel):
             The problem of these rows.
         """
         return Sample.of(self.A, self.loss, rows, noise, padded=False)
+
+    def with_loss(self, y: Any, loss: Any) -> GeneralizedLinear:
+        """The same A with other targets and another loss; what is known of A is kept.
+
+        Parameters
+        ----------
+        y : (m,) array
+            The targets or labels.
+        loss : str or an object
+            As in the constructor.
+
+        Returns
+        -------
+        GeneralizedLinear
+            The problem.
+        """
+        other = copy(self)
+        for name in ("_reductions", "_minimum", "zero_loss"):
+            other.__dict__.pop(name, None)
+        other.y = as_targets(y, self.shape[0], self.shape)
+        other._set_loss(loss)
+        return other
 
     def minimum(self) -> Minimum:
         """The minimiser in the row space of A, by Newton's method; or why there is none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ from .. import _validate
 from .._validate import Vector
 from .contract import Problem, Reduction
 from .factorisation import Factorisation, factorise, require_squarable, require_squares
+from .whitening import Columns, by_gram, by_scaling
 
 Array = NDArray[np.float64]
 
@@ -92,6 +94,28 @@ class LinearModel(Problem):
                 ),
                 dtype=np.float64,
             )
+
+    @cached_property
+    def whitened(self) -> tuple[Any, Callable[[Vector], Vector]]:
+        """Predictions W t with orthonormal columns, and the smallest weights x with A x = W t.
+
+        A is factorised for them only where it is wide, or sparse with dependent columns.
+        """
+        A, noise = self.A, getattr(self.A, "noise", 0.0)
+        if not self.is_factorised and self.shape[0] >= self.shape[1]:
+            found = by_gram(A, noise)
+            if found is None and hasattr(A, "dense"):  # centred: the means may have taken digits
+                A = self.A = A.dense()
+                found = by_gram(A, noise)
+            if found is not None:
+                return found, found.lift
+            if isinstance(A, np.ndarray):
+                scaled = by_scaling(A, noise)
+                return scaled.columns, scaled.lift
+        matrix = self.reduce(samples=True).problem.matrix
+        factors = self.factorisation
+        singular = factors.singular_values
+        return Columns(matrix / singular), lambda t: factors.lift(t / singular)
 
     @property
     def is_factorised(self) -> bool:

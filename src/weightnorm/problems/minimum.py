@@ -10,7 +10,7 @@ import numpy as np
 from .._validate import Vector
 from .newton import Found, newton
 from .recession import receding_direction
-from .whitening import Columns, Triangular, WithConstant, by_gram
+from .whitening import WithConstant
 
 FLAT_GRADIENT = 1e-12  # a gradient this small at a point with a singular Hessian: many minima
 SEPARATED = 1e-9  # the smallest margin of a certificate, relative to the largest
@@ -100,8 +100,7 @@ def find_minimum(problem: Any) -> Minimum:
         )
     with_intercept = hasattr(problem.loss, "intercept")
     loss = problem.loss.loss if with_intercept else problem.loss
-    white = _whitened(problem)
-    inner = white[0]
+    inner, lift = problem.whitened
     model = WithConstant(inner, problem.shape[0]) if with_intercept else inner
     start = np.zeros(model.size)
     if with_intercept:
@@ -116,7 +115,7 @@ def find_minimum(problem: Any) -> Minimum:
     with np.errstate(under="ignore"):
         found = newton(model, loss, start, stop)
     status, step = _status(found, loss, model, signs is not None and separated(found.z))
-    lift, height = white[1], model.height if with_intercept else 0.0
+    height = model.height if with_intercept else 0.0
     size = inner.size
     return Minimum(
         weights=lift(found.t[:size]),
@@ -130,17 +129,6 @@ def find_minimum(problem: Any) -> Minimum:
         direction_intercept=height * step[-1] if with_intercept and step is not None else 0.0,
         rank=size,
     )
-
-
-def _whitened(problem: Any) -> tuple[Columns | Triangular, Any]:
-    """W, and what turns its coordinates into weights."""
-    if not problem.is_factorised:
-        found = by_gram(problem.A)
-        if found is not None:
-            return found, found.lift
-    matrix = problem.reduce().problem.matrix
-    singular = problem.factorisation.singular_values
-    return Columns(matrix / singular), lambda t: problem.factorisation.lift(t / singular)
 
 
 def _signs(loss: Any) -> Any:

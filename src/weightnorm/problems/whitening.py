@@ -1,8 +1,8 @@
 """Coordinates in which the columns of A are orthonormal: A x = W t with x = lift(t).
 
-By the singular vectors of a factorised A; or, for a tall A whose columns are clearly independent
-once each has unit length, by the Cholesky factor of AᵀA, which costs a tenth of that and leaves a
-sparse A sparse.
+By the singular vectors of a factorised A. A tall A is first brought to columns of unit length, so
+that the units of its features do not matter: if they are clearly independent then, by the Cholesky
+factor of AᵀA, which costs a tenth of that and leaves a sparse A sparse.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validate import Matrix, Vector
 
+EPS = float(np.finfo(np.float64).eps)
 # 1/κ(AᵀA) under this, for columns of unit length: the Cholesky factor is not trusted
 SMALLEST_RCOND = 1e-9
 
@@ -53,10 +55,11 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Triangular:
-    """W = A R⁻¹, with R the Cholesky factor of AᵀA, upper triangular."""
+    """W = A R⁻¹ for the columns of A that are not zero, R the Cholesky factor of their AᵀA."""
 
     A: Any
     R: Matrix
+    kept: NDArray[np.intp]
 
     @property
     def size(self) -> int:
@@ -69,25 +72,39 @@ class Triangular:
 
     def adjoint(self, slope: Vector) -> Vector:
         """Wᵀ slope."""
-        return self._solve(np.asarray(self.A.T @ slope), trans=1)
+        return self._solve(np.asarray(self.A.T @ slope)[self.kept], trans=1)
 
     def hessian(self, second: Vector) -> Matrix:
         """Wᵀ D W."""
-        if isinstance(self.A, np.ndarray):
-            half = np.sqrt(second)[:, None] * self.A
-            inner = half.T @ half
-        else:
-            inner = self.A.gram(second)
-        return self._solve(self._solve(inner, trans=1).T, trans=1)
+        inner = gram(self.A, second)[np.ix_(self.kept, self.kept)]
+        return np.asarray(self._solve(self._solve(inner, trans=1).T, trans=1))
 
     def lift(self, t: Vector) -> Vector:
-        """x = R⁻¹ t."""
-        return self._solve(t, trans=0)
+        """x = R⁻¹ t, and 0 for the other columns."""
+        x = np.zeros(self.A.shape[1])
+        x[self.kept] = self._solve(t, trans=0)
+        return x
 
     def _solve(self, right: Any, trans: int) -> Any:
         from scipy.linalg import lapack
 
         return lapack.dtrtrs(self.R, right, trans=trans)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Singular vectors of A with columns of unit length, and the smallest x for each prediction."""
+
+    columns: Columns
+    back: Matrix  # (d, rank): x = back t is a solution of A x = W t
+    null: Matrix  # an orthonormal basis of what A does not see
+
+    def lift(self, t: Vector) -> Vector:
+        """The smallest x with A x = W t."""
+        x = self.back @ t
+        for _ in range(2):
+            x = x - self.null @ (self.null.T @ x)
+        return np.asarray(x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,18 +142,29 @@ class WithConstant:
         return whole
 
 
-def by_gram(A: Any) -> Triangular | None:
+def gram(A: Any, second: Vector | None = None) -> Matrix:
+    """Aᵀ D A of an array, or of an operator that knows its own."""
+    if not isinstance(A, np.ndarray):
+        return np.asarray(A.gram(second))
+    half = A if second is None else np.sqrt(second)[:, None] * A
+    return np.asarray(half.T @ half)
+
+
+def by_gram(A: Any, noise: Any = 0.0) -> Triangular | None:
     """Coordinates by the Cholesky factor of AᵀA; None where A is not tall, or its columns are not
     clearly independent.
 
     Parameters
     ----------
     A : array, or an operator with `gram()`
-        A sparse matrix comes as `sparse_columns(A)`.
+        One row per sample.
+    noise : float or (d,) array
+        The length of a column that is nothing but rounding.
 
     Returns
     -------
     Triangular or None
+        The coordinates.
 
     Examples
     --------
@@ -150,13 +178,60 @@ def by_gram(A: Any) -> Triangular | None:
 
     if A.shape[0] < A.shape[1] or not (isinstance(A, np.ndarray) or hasattr(A, "gram")):
         return None
-    gram = A.T @ A if isinstance(A, np.ndarray) else A.gram()
-    lengths = np.sqrt(np.diagonal(gram))
-    if not (lengths > 0).all() or not np.isfinite(lengths).all():
+    inner = gram(A)
+    lengths = np.sqrt(np.diagonal(inner))
+    if not np.isfinite(lengths).all():
         return None
-    gram = gram / lengths / lengths[:, None]
-    norm = float(np.abs(gram).sum(axis=0).max())
-    factor, info = lapack.dpotrf(gram, overwrite_a=True, clean=True)
+    kept = np.flatnonzero(lengths > noise)
+    if not kept.size:
+        return None
+    lengths = lengths[kept]
+    inner = inner[np.ix_(kept, kept)] / lengths / lengths[:, None]
+    norm = float(np.abs(inner).sum(axis=0).max())
+    factor, info = lapack.dpotrf(inner, overwrite_a=True, clean=True)
     if info != 0 or lapack.dpocon(factor, norm)[0] < SMALLEST_RCOND:
         return None
-    return Triangular(A, np.asfortranarray(factor * lengths))
+    return Triangular(A, np.asfortranarray(factor * lengths), kept)
+
+
+def by_scaling(A: Matrix, noise: Any = 0.0) -> Scaled:
+    """Coordinates by the singular vectors of A with its columns brought to unit length.
+
+    Parameters
+    ----------
+    A : (m, d) array
+        One row per sample.
+    noise : float or (d,) array
+        The length of a column that is nothing but rounding.
+
+    Returns
+    -------
+    Scaled
+        The coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.whitening import by_scaling
+    >>> A = np.array([[1e-6, 1e6, 1e6], [0.0, 1e6, 1e6]])
+    >>> white = by_scaling(A)
+    >>> t = white.columns.adjoint(np.array([2.0, 1.0]))
+    >>> (white.lift(t) * [1e-6, 1e6, 1e6]).round(9).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    from scipy.linalg import qr, svd
+
+    lengths = np.linalg.norm(A, axis=0)
+    noise = np.broadcast_to(np.asarray(noise, dtype=np.float64), lengths.shape)
+    kept = lengths > noise
+    units = np.where(kept, lengths, 1.0)
+    left, singular, right = svd(np.where(kept, A / units, 0.0), full_matrices=False)
+    # the rounding of the columns is that of their own sizes
+    floor = float(np.linalg.norm(noise / units)) + EPS * max(A.shape)
+    rank = int(np.count_nonzero(singular > floor * singular.max(initial=0.0)))
+    full = svd(right[:rank], full_matrices=True)[2] if rank else np.eye(A.shape[1])
+    # entries that are rounding would grow with the units of a feature that has no part in it
+    unseen = np.where(np.abs(full[rank:]) > 64 * EPS, full[rank:], 0.0)
+    null = qr(unseen.T / units[:, None], mode="economic")[0]
+    back = right[:rank].T / singular[:rank] / units[:, None]
+    return Scaled(Columns(left[:, :rank]), back, null)
