@@ -1,17 +1,29 @@
-"""What both estimators are: scikit-learn estimators with the same options, checked in one place."""
+"""What the estimators share: their options and data, checked in one place, and their ends."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .. import _validate
 from ..schedules import as_schedule
+
+Array = NDArray[np.float64]
+TRAINING = ("rpgd", "wn", "gd")
+# which options a method has no use for: given all the same, they are named in a warning
+WITHOUT = {
+    "limit": ("direction_step", "scale_step", "max_iter", "tol"),
+    "gd": ("scale_step", "ratio"),
+}
 
 
 class Options(NamedTuple):
@@ -23,14 +35,31 @@ class Options(NamedTuple):
     max_iter: int
 
 
+@dataclass(frozen=True)
+class End:
+    """Where a fit ended."""
+
+    coef: Array
+    intercept: float = 0.0
+    scale: float = 0.0
+    perp_norm: float = 0.0
+    distance: float = 0.0
+    num_steps: int = 1
+    status: str = "converged"
+    message: str = ""
+
+
 class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
     """Sparse input is welcome, and the common options are checked when fitting."""
 
     method: str
-    ratio: float
-    tol: float
-    max_iter: int
+    ratio: Any
+    tol: Any
+    max_iter: Any
     random_state: Any
+    # what `None` stands for
+    defaults: ClassVar[dict[str, Any]] = {"ratio": 0.1, "tol": 1e-4, "max_iter": 100_000}
+    used_by_limit: ClassVar[tuple[str, ...]] = ()
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
@@ -51,6 +80,22 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             names = "X or y" if len(arrays) == 2 else "X"
             raise kind(f"{names} is not as expected: {error}") from error
 
+    def _weights(self, sample_weight: Any, X: Any) -> Array | None:
+        """The weights of the samples, over their mean; None where all are alike."""
+        if sample_weight is None:
+            return None
+        try:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"sample_weight is not as expected: {error}") from error
+        if (weights < 0).any():
+            raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
+        if not weights.any():
+            raise ValueError("sample_weight is zero for every sample; one at least must count")
+        largest = weights.max()
+        weights = weights / largest  # no sum of them overflows
+        return None if (weights == 1.0).all() else np.asarray(weights)
+
     def _generator(self) -> Any:
         try:
             return check_random_state(self.random_state)
@@ -59,13 +104,38 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _options(self, methods: Sequence[str]) -> Options:
         for name in ("direction_step", "scale_step"):
-            if getattr(self, name) is not None:
+            if getattr(self, name, None) is not None:
                 as_schedule(name, getattr(self, name))
+        method = _validate.choice("method", self.method, methods)
+        unused = [
+            name
+            for name in WITHOUT.get(method, ())
+            if getattr(self, name, None) is not None
+            and not (method == "limit" and name in self.used_by_limit)
+        ]
+        if unused:
+            warnings.warn(
+                f"{', '.join(unused)}: not used by method={method!r}", UserWarning, stacklevel=3
+            )
+        given = {
+            name: default if getattr(self, name) is None else getattr(self, name)
+            for name, default in self.defaults.items()
+        }
         return Options(
-            _validate.choice("method", self.method, methods),
+            method,
             _validate.squarable(
-                "ratio", _validate.real("ratio", self.ratio, minimum=0.0, strict=True)
+                "ratio", _validate.real("ratio", given["ratio"], minimum=0.0, strict=True)
             ),
-            _validate.real("tol", self.tol, minimum=0.0),
-            _validate.integer("max_iter", self.max_iter, minimum=1),
+            _validate.real("tol", given["tol"], minimum=0.0),
+            _validate.integer("max_iter", given["max_iter"], minimum=1),
         )
+
+
+def warn_unless_converged(method: str, ends: Sequence[End]) -> None:
+    """One ConvergenceWarning for the first end that is none."""
+    for end in ends:
+        if end.status in ("max_steps", "stationary", "unfinished"):
+            warnings.warn(
+                f"{method} did not converge: {end.message}", ConvergenceWarning, stacklevel=3
+            )
+            return

@@ -1,68 +1,78 @@
-"""WeightNormClassifier: logistic and softmax regression with a scale for each class."""
+"""WeightNormClassifier: logistic regression in scale × direction coordinates."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import log_expit, log_softmax, logsumexp
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate
 from ..problems import GeneralizedLinear
 from ..problems.logits import Logits
+from ..problems.losses import Logistic
 from ..schedules import as_schedule
-from .base import WeightNormEstimator
-from .data import Centred, centre, predictions, require_squares, start_direction
-from .training import Trained, train
+from ._threads import few_threads
+from .base import TRAINING, End, Options, WeightNormEstimator, warn_unless_converged
+from .convex import convex_limit, convex_problem, with_options
+from .data import predictions, require_squares, start_rows
+from .squares import Start
+from .training import train
 
-METHODS = ("rpgd", "wn", "gd")
+Array = NDArray[np.float64]
+METHODS = ("limit", *TRAINING)
 
 
 class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignore[misc]
     """Logistic regression by weight normalization, for two classes or more.
 
-    Two classes have one scale, more than two have one scale per class. Where the classes can be
-    separated, training leads the weights towards the maximum margin, and the part of the direction
-    that the data cannot see vanishes like g^(−1/ratio) as the scale g grows; gradient descent keeps
-    it.
+    `method="limit"` goes to where training with small steps would end. Where the classes overlap,
+    that is the minimum of the log-loss, found by Newton's method in coordinates that have no units
+    (plus a share of the part of a `direction` of your own that the data cannot see). Where they are
+    separable the loss has no minimum: the coefficients are the direction of maximum margin, scaled
+    until the mean loss is at most `tol`, and `status_` says so. More than two classes: one class
+    against the rest, each exactly so; or softmax, by training.
 
     Parameters
     ----------
-    method : {"rpgd", "wn", "gd"}
-        Projected gradient descent with a scale, weight normalization, gradient descent.
+    method : {"limit", "rpgd", "wn", "gd"}
+        The exact limit of the WN flow, projected gradient descent with a scale, weight
+        normalization, gradient descent.
+    multi_class : {"ovr", "softmax"}
+        For more than two classes: one class against the rest, or classes that compete, which only
+        training knows: its limit depends on the start in ways that have no formula.
     scale : float
         g0, the scale of every class at the start.
-    direction : (n_features,) or (n_classes, n_features) array, optional
-        w0, the direction of the start, the second form for more than two classes; random if not
-        given.
+    direction : (n_features,) or (n_classes, n_features) array, "random", or None
+        w0, the direction of the start, the second form for more than two classes. By default the
+        direction in which the loss falls fastest, which lies in the row space.
     coef_init : array of the same shape, or of coef_'s, optional
         A warm start, instead of scale and direction.
-    intercept_init : array shaped like intercept_, optional
-        The intercepts of a warm start; without it the mean logit starts at zero.
-    ratio : float
-        The scale's rate over the direction's, in units of the weights' own square: c =
-        ratio·max(g², n_samples/‖X‖_F²) (X centred), so that it means the same in any units of X.
-        The smaller it is, the more of the start is forgotten.
+    ratio : float, optional
+        The scale's rate over the direction's, 0.1 by default; the smaller it is, the more of the
+        start is forgotten. For the limit in units of the squared norm of the minimiser, for
+        training of max(g², n_samples/‖X‖_F²) (X centred), so that it means the same in any units.
     direction_step, scale_step : float, Schedule or callable, optional
         The steps η of w and γ of g. By default chosen anew every 50 steps, and smaller after steps
         that did not lower the loss, with γ = c·η; one number gives the other. `direction_step` is
         the step of gradient descent too.
     fit_intercept : bool
-        The intercept is trained as the weight of one more, constant feature, as large as the others
-        are on average.
-    tol : float
-        Training stops when the loss is at most this share of its value at zero weights, or falls by
-        less than that in 50 steps.
-    max_iter : int
-        The most steps that training makes.
+        Whether to fit intercepts; they are at their best throughout, and not part of the norm.
+    class_weight : dict, "balanced" or None
+        What the samples of each class count; "balanced": n_samples/(n_classes·count).
+    tol : float, optional
+        1e-4 by default. Training has converged when the gradient is this share of its terms (in
+        coordinates that have no units), or the mean loss at most this. The limit needs it for
+        separable classes only.
+    max_iter : int, optional
+        The most steps that training makes, 10,000 by default; the limit has none.
     random_state : int, RandomState or None
-        For the direction.
+        For direction="random".
 
     Attributes
     ----------
@@ -73,16 +83,25 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     intercept_ : (1,) or (n_classes,) array
         The intercepts; 0 without one.
     n_iter_ : int
-        Steps made, at least 1.
+        Steps made, of training or of Newton's method, at least 1.
     status_ : str
-        "converged", or why training stopped.
+        "limit": the minimum, exactly. "separable": see above. "quasi_separable": the loss falls for
+        ever without going to zero, and the coefficients are where it has all but arrived.
+        "converged", "max_steps", "stationary" after training. Of several classes, the first of
+        "unfinished", "max_steps", "stationary", "quasi_separable", "separable" that occurs.
+    message_ : str
+        The same in words, with numbers.
     scale_ : (1,) or (n_classes,) array
-        g of every class at the end: the norm of its weights, the intercept's included.
+        g of every class at the end: the norm of its coefficients.
     perp_norm_ : float
-        The norm of the part of all weights that the data cannot see.
+        The norm of the part of all coefficients that the data cannot see.
     min_norm_distance_ : float
-        The distance to the smallest weights with the same training predictions: without their
+        The distance to the smallest coefficients with the same training predictions: without their
         unseen part. The same number.
+    rank_ : int
+        The rank of the centred X.
+    singular_values_ : array or None
+        Its singular values; None where the fit did not need them.
 
     Examples
     --------
@@ -91,41 +110,46 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((30, 200))
     >>> y = np.where(X[:, 0] > 0, "up", "down")
-    >>> model = WeightNormClassifier(random_state=0).fit(X, y)
-    >>> model.score(X, y), model.perp_norm_ < 0.01
-    (1.0, True)
+    >>> model = WeightNormClassifier().fit(X, y)
+    >>> model.score(X, y), model.status_, model.perp_norm_
+    (1.0, 'separable', 0.0)
     """
+
+    defaults = {"ratio": 0.1, "tol": 1e-4, "max_iter": 10_000}  # noqa: RUF012
+    used_by_limit = ("tol",)
 
     def __init__(
         self,
-        method: str = "rpgd",
+        method: str = "limit",
         *,
+        multi_class: str = "ovr",
         scale: float = 0.0,
         direction: Any = None,
         coef_init: Any = None,
-        intercept_init: Any = None,
-        ratio: float = 0.3,
+        ratio: Any = None,
         direction_step: Any = None,
         scale_step: Any = None,
         fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
+        class_weight: Any = None,
+        tol: Any = None,
+        max_iter: Any = None,
         random_state: Any = None,
     ) -> None:
         self.method = method
+        self.multi_class = multi_class
         self.scale = scale
         self.direction = direction
         self.coef_init = coef_init
-        self.intercept_init = intercept_init
         self.ratio = ratio
         self.direction_step = direction_step
         self.scale_step = scale_step
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> WeightNormClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WeightNormClassifier:
         """Fit the coefficients to samples and labels.
 
         Parameters
@@ -134,6 +158,8 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             The samples.
         y : (n_samples,) array
             The labels, of at least two classes.
+        sample_weight : (n_samples,) array, optional
+            What every sample counts; not negative.
 
         Returns
         -------
@@ -143,66 +169,42 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         Raises
         ------
         ValueError
-            If y has fewer than two classes, or a step is a curvature step: a classifier has no
-            fixed largest curvature.
+            If y has fewer than two classes, training diverges, or a step is a curvature step: a
+            classifier has no fixed largest curvature.
         """
-        method, ratio, tol, max_iter = self._options(METHODS)
-        for name in ("direction_step", "scale_step"):
-            step = getattr(self, name)
-            if step is not None and as_schedule(name, step).per_curvature:
-                reason = "and a classifier has no fixed largest curvature; use another"
-                raise ValueError(f"{name} is a curvature step, {reason}")
+        options = self._options(METHODS)
+        softmax = _validate.choice("multi_class", self.multi_class, ("ovr", "softmax")) == "softmax"
+        self._refuse_curvature_steps()
         X, y = self._data(X, y)
         require_squares(X)
-        try:
-            with np.errstate(all="ignore"):  # labels may be numbers of any size
-                check_classification_targets(y)
-        except ValueError as error:
-            raise ValueError(f"y has no class labels: {error}") from error
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
+        weights = self._weights(sample_weight, X)
+        if weights is not None and not weights.all():  # samples that do not count are not there
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        labels = self._labels(y)
+        weights = self._class_weights(y, labels, weights)
+        several = self.classes_.size > 2
+        if several and softmax and options.method == "limit":
             raise ValueError(
-                f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two"
+                "multi_class='softmax' has no exact limit; use method='rpgd', or multi_class='ovr'"
             )
-        one_hot = (labels[:, None] == np.arange(self.classes_.size)).astype(np.float64)
-        targets = one_hot[:, 1:] if self.classes_.size == 2 else one_hot
-        intercept = bool(self.fit_intercept)
-        centred = centre(X, intercept, add_constant=intercept)
-        # for its factorisation
-        problem = GeneralizedLinear(centred.A, np.zeros(len(labels)), "squared")
-        problem.factorise(centred.noise)
-        matrix = problem.reduce().problem.matrix
-        scale, directions = self._start(X.shape[1], targets.shape[1], centred)
-        z, rest = problem.factorisation.split(directions.T)
-        size = np.linalg.norm(rest, axis=1)
-        coordinates = np.column_stack([z, size]).T
-        square = float((matrix**2).sum()) / len(labels) or 1.0
-        trained = train(
-            Logits(matrix, targets), method, scale, coordinates, ratio, 1.0 / square, tol, max_iter,
-            self.direction_step, self.scale_step,
-        )  # fmt: skip
-        if trained.status != "converged":
-            warnings.warn(
-                f"{method} did not converge: {trained.message}", ConvergenceWarning, stacklevel=2
-            )
-        units = rest / np.where(size > 0, size, 1.0)[:, None]
-        weights = problem.factorisation.lift(np.ascontiguousarray(trained.weights[:-1].T))
-        self._keep(weights + trained.weights[-1][:, None] * units, trained, centred)
+        columns = np.arange(self.classes_.size) if several else np.array([1])
+        member = labels[:, None] == columns
+        starts = self._starts(len(columns), X.shape[1])
+        with few_threads(X):
+            problem, means = convex_problem(X, bool(self.fit_intercept))
+            if options.method == "limit":
+                ends = self._limits(problem, member, weights, starts, options)
+            else:
+                ends = self._trained(problem, member, weights, starts, options, softmax and several)
+            self.rank_ = int(problem.whitened[0].size)
+        self.singular_values_ = (
+            problem.factorisation.singular_values if problem.is_factorised else None
+        )
+        self._keep(ends, means)
+        warn_unless_converged(options.method, ends)
         return self
 
-    def _keep(self, weights: Any, trained: Trained, centred: Centred) -> None:
-        self.coef_ = np.ascontiguousarray(weights[:, : centred.means.size])
-        self.intercept_ = np.zeros(len(weights))
-        if centred.constant > 0:
-            self.intercept_ = centred.constant * weights[:, -1] - self.coef_ @ centred.means
-        self.n_iter_, self.status_, self.scale_ = (
-            max(1, trained.num_steps),
-            trained.status,
-            trained.scale,
-        )
-        self.perp_norm_ = self.min_norm_distance_ = float(np.linalg.norm(trained.weights[-1]))
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Array:
         """The logits of samples.
 
         Parameters
@@ -220,7 +222,29 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         logits = predictions(X, self.coef_.T, self.intercept_)
         return logits[:, 0] if self.classes_.size == 2 else logits
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithm of the probability of every class.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            The samples.
+
+        Returns
+        -------
+        (n_samples, n_classes) array
+            The logarithms; the columns are in the order of `classes_`. For one class against the
+            rest the probabilities of the classes are divided by their sum.
+        """
+        logits = self.decision_function(X)
+        if self.classes_.size == 2:
+            return np.column_stack([log_expit(-logits), log_expit(logits)])
+        if self.multi_class == "softmax":
+            return np.asarray(log_softmax(logits, axis=1))
+        each = log_expit(logits)
+        return np.asarray(each - logsumexp(each, axis=1, keepdims=True))
+
+    def predict_proba(self, X: Any) -> Array:
         """The probability of every class.
 
         Parameters
@@ -233,10 +257,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         (n_samples, n_classes) array
             The probabilities; the columns are in the order of `classes_`.
         """
-        logits = self.decision_function(X)
-        if self.classes_.size == 2:
-            return np.column_stack([expit(-logits), expit(logits)])
-        return np.asarray(softmax(logits, axis=1))
+        return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of every sample.
@@ -255,39 +276,133 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         which = (logits > 0).astype(np.intp) if self.classes_.size == 2 else logits.argmax(axis=1)
         return np.asarray(self.classes_[which])
 
-    def _start(
-        self, num_features: int, num_columns: int, centred: Centred
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The scales (K,) and unit directions (n_features and the constant, K) of the start."""
-        generator = self._generator()
-        shape = (num_features,) if num_columns == 1 else (num_columns, num_features)
-        if self.coef_init is not None and self.direction is not None:
-            raise ValueError("give either coef_init or direction, not both")
-        if self.intercept_init is not None and (self.coef_init is None or centred.constant == 0):
-            raise ValueError("intercept_init goes with coef_init, and with fit_intercept=True")
-        name, given = (
-            ("direction", self.direction)
-            if self.coef_init is None
-            else ("coef_init", self.coef_init)
+    def _refuse_curvature_steps(self) -> None:
+        for name in ("direction_step", "scale_step"):
+            step = getattr(self, name)
+            if step is not None and as_schedule(name, step).per_curvature:
+                reason = "and a classifier has no fixed largest curvature; use another"
+                raise ValueError(f"{name} is a curvature step, {reason}")
+
+    def _labels(self, y: Any) -> NDArray[np.intp]:
+        try:
+            with np.errstate(all="ignore"):  # labels may be numbers of any size
+                check_classification_targets(y)
+        except ValueError as error:
+            raise ValueError(f"y has no class labels: {error}") from error
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            only = self.classes_[:1].tolist()[0]
+            raise ValueError(f"y has one class only, {only!r}; a classifier needs at least two")
+        return np.asarray(labels)
+
+    def _class_weights(self, y: Any, labels: NDArray[np.intp], weights: Any) -> Any:
+        if self.class_weight is None:
+            return weights
+        try:
+            each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"class_weight is not as expected: {error}") from error
+        each = _validate.numbers("class_weight", each)
+        if not (each > 0).all():
+            raise ValueError("class_weight must be greater than 0 for every class")
+        return (each if weights is None else weights.max() * each)[labels] * (
+            1.0 if weights is None else weights
         )
-        rows = np.atleast_2d(start_direction(name, given, shape, generator))
-        if centred.constant > 0:
-            intercept = np.zeros(len(rows))
-            if self.intercept_init is not None:
-                wanted = np.ravel(
-                    start_direction(
-                        "intercept_init", np.ravel(self.intercept_init), (num_columns,), generator
-                    )
-                )
-                intercept = (wanted + rows @ centred.means) / centred.constant
-            rows = np.column_stack([rows, intercept])
-        size = np.linalg.norm(rows, axis=1)
-        if name == "direction" and (size == 0).any():
+
+    def _starts(self, num_rows: int, num_features: int) -> list[Start]:
+        scale = _validate.squarable("scale", self.scale)
+        if self.coef_init is not None:
+            if self.direction is not None:
+                raise ValueError("give either coef_init or direction, not both")
+            rows = start_rows("coef_init", self.coef_init, num_rows, num_features)
+            sizes = np.linalg.norm(rows, axis=1)
+            pairs = zip(sizes, rows, strict=True)
+            return [Start(float(size), row if size > 0 else None) for size, row in pairs]
+        if self.direction is None:
+            return [Start(scale, None)] * num_rows
+        if isinstance(self.direction, str):
+            _validate.choice("direction", self.direction, ("random",))
+            random = self._generator().standard_normal((num_rows, num_features))
+            return [Start(scale, row) for row in random]
+        rows = start_rows("direction", self.direction, num_rows, num_features)
+        if not rows.any(axis=1).all():
             raise ValueError("direction has a zero row: every class needs a nonzero direction")
-        scale = (
-            size
-            if name == "coef_init"
-            else np.full(num_columns, _validate.squarable("scale", self.scale))
+        return [Start(scale, row) for row in rows]
+
+    def _limits(
+        self,
+        problem: GeneralizedLinear,
+        member: NDArray[np.bool_],
+        weights: Any,
+        starts: list[Start],
+        options: Options,
+    ) -> list[End]:
+        ends = []
+        problem.whitened  # noqa: B018  (once for all classes)
+        for inside, start in zip(member.T, starts, strict=True):
+            signs = np.where(inside, 1.0, -1.0)
+            loss = with_options(Logistic(signs), weights, bool(self.fit_intercept))
+            ends.append(
+                convex_limit(problem.with_loss(signs, loss), start, options.ratio, options.tol)
+            )
+        return ends
+
+    def _trained(
+        self,
+        problem: GeneralizedLinear,
+        member: NDArray[np.bool_],
+        weights: Any,
+        starts: list[Start],
+        options: Options,
+        softmax: bool,
+    ) -> list[End]:
+        if hasattr(problem.A, "dense"):
+            problem.A = problem.A.dense()
+        problem.factorise(float(np.linalg.norm(getattr(problem.A, "noise", 0.0))))
+        factors = problem.factorisation
+        matrix = problem.reduce().problem.matrix
+        m = len(member)
+        model = Logits(
+            matrix / factors.singular_values, factors.singular_values, member.astype(np.float64),
+            np.ones(m) if weights is None else weights, softmax, bool(self.fit_intercept),
+        )  # fmt: skip
+        shape = (1, factors.rank + 1, member.shape[1])
+        downhill = -model.value_and_gradient(np.zeros(shape))[1][0]
+        coordinates = np.zeros(shape[1:])
+        units = np.zeros((member.shape[1], problem.shape[1]))
+        for k, start in enumerate(starts):
+            if start.direction is None:
+                coordinates[:, k] = downhill[:, k]
+                continue
+            z, rest = factors.split(start.direction / np.linalg.norm(start.direction))
+            size = float(np.linalg.norm(rest))
+            coordinates[:, k] = np.append(z, size)
+            units[k] = rest / size if size > 0 else rest
+        coordinates[0, ~coordinates.any(axis=0)] = 1.0  # nothing to learn: any direction will do
+        natural = m / (float((matrix**2).sum()) or float(m))
+        scales = np.array([start.scale for start in starts])
+        trained = train(
+            model, scales, coordinates, natural, options, self.direction_step, self.scale_step
         )
-        rows = np.where((size > 0)[:, None], rows, generator.standard_normal(rows.shape))
-        return scale, (rows / np.linalg.norm(rows, axis=1)[:, None]).T
+        coef = factors.lift(np.ascontiguousarray(trained.weights[:-1].T))
+        coef = coef + trained.weights[-1][:, None] * units
+        intercepts = model.intercept(matrix @ trained.weights[:-1])
+        perps = np.abs(trained.weights[-1])
+        return [
+            End(coef[k], float(intercepts[k]), float(trained.scale[k]), float(perps[k]),
+                float(perps[k]), max(1, trained.num_steps), trained.status, trained.message)
+            for k in range(len(coef))
+        ]  # fmt: skip
+
+    def _keep(self, ends: list[End], means: Array) -> None:
+        self.coef_ = np.array([end.coef for end in ends])
+        self.intercept_ = np.array([end.intercept for end in ends]) - self.coef_ @ means
+        if not self.fit_intercept:
+            self.intercept_ = np.zeros(len(ends))
+        self.scale_ = np.array([end.scale for end in ends])
+        self.perp_norm_ = float(np.linalg.norm([end.perp_norm for end in ends]))
+        self.min_norm_distance_ = self.perp_norm_
+        self.n_iter_ = max(end.num_steps for end in ends)
+        order = ("unfinished", "max_steps", "stationary", "quasi_separable", "separable")
+        worst = min(ends, key=lambda e: order.index(e.status) if e.status in order else 9)
+        self.status_, self.message_ = worst.status, worst.message

@@ -1,5 +1,5 @@
-"""What both estimators do to their data: checks, centring without a dense copy of sparse data,
-and starts.
+"""What the estimators do to their data: checks, centring without a copy where it can be had,
+starts and steps.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
 
 from .. import _validate
+from ..problems.centred import Centred
 from ..problems.factorisation import LARGEST
 from ..schedules import as_schedule, constant
 
@@ -20,27 +20,6 @@ Array = NDArray[np.float64]
 
 
 EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True)
-class Centred:
-    """X less its column means, as an array that is ours to overwrite, a sparse matrix or an
-    operator.
-
-    Attributes
-    ----------
-    A, means
-    constant : float
-        The entries of one more, last column, which stands for the intercept; 0 if there is none.
-    noise : float
-        The norm of the rounding errors that taking the means off leaves: singular values under it
-        mean nothing.
-    """
-
-    A: Any
-    means: Array
-    constant: float
-    noise: float
 
 
 def require_squares(X: Any) -> None:
@@ -53,64 +32,66 @@ def require_squares(X: Any) -> None:
         )
 
 
-def centre(X: Any, fit_intercept: bool, add_constant: bool = False) -> Centred:
-    """X with the means taken off, if there is an intercept to put them back.
-
-    With `add_constant` there is one more column of a constant, as large as the entries are on
-    average. The long axis is contiguous, so that the factorisation can take the memory over.
-    """
-    m, d = X.shape
-    means = np.asarray(X.mean(axis=0)).ravel() if fit_intercept else np.zeros(d)
-    noise = 4.0 * EPS * float(np.linalg.norm(means)) * np.sqrt(m)
-    if sparse.issparse(X):
-        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel() - means**2
-        constant = _size(float(squares.clip(0.0).mean())) if add_constant else 0.0
-        return Centred(_centred_sparse(X, fit_intercept, constant), means, constant, noise)
-    extra = int(add_constant)
-    A = np.empty((m, d + extra), order="C" if m <= d + extra else "F")
-    inside = A[:, :d]
-    inside[:] = X
-    if fit_intercept:
-        inside -= means
-        # again: what rounding left of the mean would become a direction of its own
-        inside -= inside.mean(axis=0)
-    constant = (
-        _size(float(np.einsum("ij,ij->", inside, inside)) / inside.size) if add_constant else 0.0
-    )
-    A[:, d:] = constant
-    return Centred(A, means, constant, noise)
-
-
-def _size(mean_square: float) -> float:
-    return float(np.sqrt(mean_square)) if mean_square > 0 else 1.0
-
-
-def _centred_sparse(X: Any, fit_intercept: bool, constant: float) -> Any:
-    """X itself, or P X with P the projection that takes the mean off every column; and the
-    constant column, if any.
-    """
+def column_means(X: Any, weights: Array | None, fit_intercept: bool) -> Array:
+    """The (weighted) means of the columns; zeros without an intercept."""
     if not fit_intercept:
-        return X
+        return np.zeros(X.shape[1])
+    if weights is None:
+        return np.asarray(X.mean(axis=0)).ravel()
+    return np.asarray(X.T @ (weights / weights.sum())).ravel()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The matrix of a least squares fit.
+
+    Attributes
+    ----------
+    A : array that is ours to overwrite, or an operator
+        √weights (X − means).
+    means : (d,) array
+    noise : float
+        The norm of the rounding errors that taking the means off leaves: singular values under it
+        mean nothing.
+    """
+
+    A: Any
+    means: Array
+    noise: float
+
+
+def prepare(X: Any, weights: Array | None, fit_intercept: bool) -> Prepared:
+    """Centre the columns, if there is an intercept to put the means back, and weigh the rows.
+
+    The long axis of a dense matrix is contiguous, so that the factorisation can take the memory
+    over.
+    """
     m, d = X.shape
-    extra = int(constant > 0)
+    means = column_means(X, weights, fit_intercept)
+    noise = 4.0 * EPS * float(np.linalg.norm(means)) * np.sqrt(m)
+    rows = None if weights is None else np.sqrt(weights)
+    if sparse.issparse(X):
+        if weights is None and not fit_intercept:
+            return Prepared(X, means, noise)
+        return Prepared(Centred(X, means, rows), means, noise)
+    A = np.empty((m, d), order="C" if m <= d else "F")
+    A[:] = X
+    if fit_intercept:
+        A -= means
+        # again: what rounding left of the mean would become a direction of its own
+        A -= column_means(A, weights, True)
+    if rows is not None:
+        A *= rows[:, None]
+    return Prepared(A, means, noise)
 
-    def product(V: Array) -> Array:
-        centred = np.asarray(X @ V[:d])
-        centred = centred - centred.mean(axis=0)
-        return np.asarray(centred + constant * V[d] if extra else centred)
 
-    def adjoint(R: Array) -> Array:
-        top = np.asarray(X.T @ (R - R.mean(axis=0)))
-        return np.concatenate([top, constant * R.sum(axis=0, keepdims=True)]) if extra else top
-
-    return LinearOperator(
-        (m, d + extra),
-        matvec=lambda v: product(np.ravel(v)),
-        rmatvec=lambda r: adjoint(np.ravel(r)),
-        matmat=product,
-        rmatmat=adjoint,
-        dtype=np.float64,
-    )
+def power_of_two(values: Array) -> float:
+    """The power of two that brings the largest entry between ½ and 1; 1 for zeros."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    exponent = int(np.frexp(largest)[1])
+    return float(np.ldexp(1.0, max(-1022, min(1023, exponent))))
 
 
 def predictions(X: Any, coef: Array, intercept: Any) -> Array:
@@ -122,21 +103,19 @@ def predictions(X: Any, coef: Array, intercept: Any) -> Array:
     return values
 
 
-def start_direction(name: str, direction: Any, shape: tuple[int, ...], generator: Any) -> Array:
-    """The direction given, checked, or one at random; as an array of this shape."""
-    if direction is None:
-        return np.asarray(generator.standard_normal(shape))
-    value = _validate.numbers(name, direction)
-    if len(shape) == 1 and value.shape == (1, *shape):  # a classifier's own coef_
-        value = value[0]
-    if value.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got shape {value.shape}")
-    if np.abs(value).max(initial=0.0) > LARGEST:
+def start_rows(name: str, value: Any, num_rows: int, num_features: int) -> Array:
+    """A direction or coefficients as (num_rows, n_features); one row may stand for all."""
+    rows = _validate.numbers(name, value)
+    shapes = [(num_features,), (1, num_features), (num_rows, num_features)]
+    if rows.shape not in shapes:
+        wanted = f"({num_features},)" if num_rows == 1 else f"({num_rows}, {num_features})"
+        raise ValueError(f"{name} must have shape {wanted}, got shape {rows.shape}")
+    if np.abs(rows).max(initial=0.0) > LARGEST:
         raise ValueError(
-            f"{name} has a largest entry of {np.abs(value).max():.3g}, whose square overflows; "
+            f"{name} has a largest entry of {np.abs(rows).max():.3g}, whose square overflows; "
             "rescale it"
         )
-    return value
+    return np.broadcast_to(np.atleast_2d(rows), (num_rows, num_features))
 
 
 def both_steps(eta: float, c: float, direction_step: Any, scale_step: Any) -> tuple[Any, Any]:
@@ -170,7 +149,7 @@ def in_units(name: str, step: Any, unit: float, power: int) -> Any:
         factor = float(np.float64(unit) ** (power + own))
         largest = factor * max(schedule.phases, default=0.0)
     if factor == 0.0 or not np.isfinite(factor) or not np.isfinite(largest):
-        reason = f"whose largest entry is {unit:.3g}; rescale y"
+        reason = f"whose largest entry is about {unit:.3g}; rescale y"
         raise ValueError(f"{name} cannot be given in units of y, {reason}")
     function = schedule.function
     if function is None:

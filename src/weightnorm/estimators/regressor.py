@@ -2,85 +2,101 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate
-from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.contract import Method
-from ..problems import LeastSquares
 from ..problems.factorisation import LARGEST
-from ..run import run
-from ..theory import flow_limit
-from .base import WeightNormEstimator
-from .data import both_steps, centre, in_units, predictions, require_squares, start_direction
+from ..problems.losses import Huber, Poisson
+from ._threads import few_threads
+from .base import TRAINING, End, WeightNormEstimator, warn_unless_converged
+from .convex import convex_limit, convex_problem, convex_training, with_options
+from .data import power_of_two, predictions, prepare, require_squares, start_rows
+from .squares import Start, fit_squares
 
-METHODS = ("limit", "rpgd", "wn", "gd")
+Array = NDArray[np.float64]
+METHODS = ("limit", *TRAINING)
+LOSSES = ("squared", "huber", "poisson")
 
 
-class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[misc]
+class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator):  # type: ignore[misc]
     """Linear regression by weight normalization: an interpolating fit near minimum norm.
 
     With more features than samples many coefficients fit alike. Trained as x = g·w/‖w‖, with a
     scale g and a direction w, they end near those of smallest norm, even from a start far from
     zero. `method="limit"` goes to where training with small steps would end, by one factorisation
     and a scalar root instead of iterations (where a start no better than zero leaves the sign of
-    the scale open, a short integration settles it); the others make the steps. Where there is
-    nothing to fit, because y is constant or out of reach, the coefficients are zero.
+    the scale open, a short integration settles it); the others make the steps. From the default
+    start, Xᵀy, that is the fit of minimum norm, exactly. A `direction` of your own is a prior: the
+    fit keeps a share of the part of it that the data cannot see (see `WeightNormRegressorCV`).
+    Where there is nothing to fit, because y is constant or out of reach, the coefficients are zero.
 
     Parameters
     ----------
     method : {"limit", "rpgd", "wn", "gd"}
         The exact limit of the WN flow, projected gradient descent with a scale, weight
         normalization, gradient descent.
+    loss : {"squared", "huber", "poisson"}
+        huber: squared near the target, linear from a distance of `huber_width` on. poisson: for
+        counts y ≥ 0; predictions are exp(X coef_ + intercept_).
+    huber_width : float
+        In units of the spread of y: 1.4826 times the median distance of y from its median.
     scale : float
         g0, the norm of the coefficients at the start.
-    direction : (n_features,) array, optional
-        w0, the direction of the start; random if not given.
-    coef_init : (n_features,) array, optional
+    direction : (n_features,) or (n_targets, n_features) array, "random", or None
+        w0, the direction of the start. By default Xᵀy (X and y centred): in the row space, which
+        gives minimum norm.
+    coef_init : array of the same shape, optional
         A warm start: the coefficients to start at, instead of scale and direction.
-    ratio : float
+    ratio : float, optional
         The scale's rate over the direction's, in units of ‖x*‖², with x* the coefficients of
         smallest norm: c = ratio·‖x*‖², so that it means the same in any units of X and y. The
         smaller it is, the closer the end is to minimum norm: from a zero scale at e^(−1/(2·ratio)).
+        0.1 by default; gradient descent has none.
     direction_step, scale_step : float, Schedule or callable, optional
         The steps η of w and γ of g, for those who want to choose them. By default half of what is
         stable, with γ = c·η, which also gives the other if one of them is a number; schedules come
         in pairs. `direction_step` is the step of gradient descent too.
     fit_intercept : bool
         Whether to fit an intercept; it is not part of the norm.
-    tol : float
-        Training stops when the loss is within this share of what it can fall, from zero weights to
-        its least value.
-    max_iter : int
-        The most steps that training makes.
+    tol : float, optional
+        When training has converged: for the squared loss, when the coefficients that the data sees
+        are within this share of the best ones; for the others, when the gradient is this share of
+        its terms. 1e-4 by default; the limit has none.
+    max_iter : int, optional
+        The most steps that training makes, 100,000 by default; the limit has none.
     random_state : int, RandomState or None
-        For the direction.
+        For direction="random".
 
     Attributes
     ----------
-    coef_ : (n_features,) array
+    coef_ : (n_features,) or (n_targets, n_features) array
         The coefficients.
-    intercept_ : float
+    intercept_ : float or (n_targets,) array
         The intercept; 0 without one.
     n_iter_ : int
-        Steps made, at least 1; 1 for the limit, which makes none.
+        Steps made, of training or of Newton's method, at least 1; 1 for the limit of least squares.
     status_ : str
-        "converged", or why training stopped; "limit" for the limit, "stationary" where the flow
-        cannot leave its start.
-    scale_ : float
+        "limit" or "converged"; or why not: "max_steps", "stationary" where the flow cannot leave
+        its start, "quasi_separable" for counts that leave the loss without a minimum, "not_unique"
+        for a Huber loss with several; the first that is not well, of several targets.
+    message_ : str
+        The same in words, with numbers.
+    scale_ : float or (n_targets,) array
         g at the end.
-    perp_norm_ : float
+    perp_norm_ : float or (n_targets,) array
         The norm of the part of the coefficients that the data cannot see.
-    min_norm_distance_ : float
+    min_norm_distance_ : float or (n_targets,) array
         The distance to the coefficients of smallest norm that fit as well.
+    rank_ : int
+        The rank of the centred X.
+    singular_values_ : array or None
+        Its singular values; None where it was not factorised: for a sparse X or a loss that did
+        not need them.
 
     Examples
     --------
@@ -89,27 +105,31 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((20, 100))
     >>> y = X[:, 0] + 1.0
-    >>> model = WeightNormRegressor(random_state=0).fit(X, y)
-    >>> bool(np.allclose(model.predict(X), y)), bool(model.min_norm_distance_ < 0.01)
-    (True, True)
+    >>> model = WeightNormRegressor().fit(X, y)
+    >>> bool(np.allclose(model.predict(X), y)), model.min_norm_distance_
+    (True, 0.0)
     """
 
     def __init__(
         self,
         method: str = "limit",
         *,
+        loss: str = "squared",
+        huber_width: float = 1.35,
         scale: float = 0.0,
         direction: Any = None,
         coef_init: Any = None,
-        ratio: float = 0.1,
+        ratio: Any = None,
         direction_step: Any = None,
         scale_step: Any = None,
         fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 100_000,
+        tol: Any = None,
+        max_iter: Any = None,
         random_state: Any = None,
     ) -> None:
         self.method = method
+        self.loss = loss
+        self.huber_width = huber_width
         self.scale = scale
         self.direction = direction
         self.coef_init = coef_init
@@ -121,15 +141,23 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> WeightNormRegressor:
+    def __sklearn_tags__(self) -> Any:
+        """Counts are not negative, and several targets are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WeightNormRegressor:
         """Fit the coefficients to samples and targets.
 
         Parameters
         ----------
         X : (n_samples, n_features) array or sparse matrix
             The samples.
-        y : (n_samples,) array
+        y : (n_samples,) or (n_samples, n_targets) array
             The targets.
+        sample_weight : (n_samples,) array, optional
+            What every sample counts; not negative.
 
         Returns
         -------
@@ -141,43 +169,25 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
         ValueError
             If training diverges, or the coefficients overflow.
         """
-        method, ratio, tol, max_iter = self._options(METHODS)
-        X, y = self._data(X, y, y_numeric=True)
+        options = self._options(METHODS)
+        loss = _validate.choice("loss", self.loss, LOSSES)
+        X, y = self._data(X, y, y_numeric=True, multi_output=True)
         require_squares(X)
-        unit, offset, rest = _standard(np.asarray(y, dtype=np.float64), bool(self.fit_intercept))
-        scale, direction = self._start(X.shape[1])
-        if abs(scale) > LARGEST * unit:
-            name = "scale" if self.coef_init is None else "coef_init"
-            reason = f"too large for y, whose largest entry is {unit:.3g}; rescale y"
-            raise ValueError(f"{name} has size {abs(scale):.3g}, {reason}")
-        centred = centre(X, bool(self.fit_intercept))
-        problem = LeastSquares(centred.A, rest)
-        problem.factorise(centred.noise, in_place=True)
-        gstar = float(np.linalg.norm(problem.target))
-        if gstar == 0.0:
-            end = _End(np.zeros(X.shape[1]), status="limit" if method == "limit" else "converged")
-        elif method == "limit":
-            end = _limit(problem, scale / unit, direction, ratio * gstar**2)
-        else:
-            rule = self._rule(
-                method, problem, ratio * gstar**2, max(gstar, abs(scale) / unit), unit
-            )
-            end = _run(rule, problem, scale / unit, direction, tol, max_iter)
-        if not np.isfinite(end.coef).all():
-            advice = "use smaller direction_step and scale_step"
-            raise ValueError(f"training diverged after {end.num_steps} steps; {advice}")
-        with np.errstate(over="ignore", invalid="ignore"):
-            coef = unit * end.coef
-            intercept = unit * offset - float(centred.means @ coef)
-        if not np.isfinite([*coef, intercept, unit * end.scale, unit * end.distance]).all():
-            reason = "and the coefficients overflow; rescale y or X"
-            raise ValueError(f"y has a largest entry of {unit:.3g}, {reason}")
-        self.coef_, self.intercept_, self.scale_ = coef, intercept, unit * end.scale
-        self.perp_norm_, self.min_norm_distance_ = unit * end.perp_norm, unit * end.distance
-        self.n_iter_, self.status_ = end.num_steps, end.status
+        weights = self._weights(sample_weight, X)
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        if weights is not None and not weights.all():  # samples that do not count are not there
+            X, targets, weights = X[weights > 0], targets[weights > 0], weights[weights > 0]
+        starts = self._starts(targets.shape[1], X.shape[1])
+        with few_threads(X):
+            if loss == "squared":
+                ends = self._squares(X, targets, weights, starts, options)
+            else:
+                ends = self._convex(X, targets, weights, starts, options, loss)
+        self._keep(ends, several=np.ndim(y) == 2)
+        warn_unless_converged(options.method, ends)
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Array:
         """The fitted values at samples X.
 
         Parameters
@@ -187,99 +197,130 @@ class WeightNormRegressor(RegressorMixin, WeightNormEstimator):  # type: ignore[
 
         Returns
         -------
-        (n_samples,) array
-            X coef_ + intercept_.
+        (n_samples,) or (n_samples, n_targets) array
+            X coef_ + intercept_; its exponential for loss="poisson".
         """
         check_is_fitted(self)
         X = self._data(X, reset=False)
-        return predictions(X, self.coef_, self.intercept_)
+        values = predictions(X, self.coef_.T, self.intercept_)
+        return np.exp(np.minimum(values, 700.0)) if self.loss == "poisson" else values
 
-    def _start(self, num_features: int) -> tuple[float, NDArray[np.float64]]:
+    def _starts(self, num_targets: int, num_features: int) -> list[Start]:
         generator = self._generator()
-        if self.coef_init is None:
-            direction = start_direction("direction", self.direction, (num_features,), generator)
-            return _validate.squarable("scale", self.scale), direction
-        if self.direction is not None:
-            raise ValueError("give either coef_init or direction, not both")
-        start = start_direction("coef_init", self.coef_init, (num_features,), generator)
-        size = float(np.linalg.norm(start))
-        return size, start if size > 0 else generator.standard_normal(num_features)
+        scale = _validate.squarable("scale", self.scale)
+        if self.coef_init is not None:
+            if self.direction is not None:
+                raise ValueError("give either coef_init or direction, not both")
+            rows = start_rows("coef_init", self.coef_init, num_targets, num_features)
+            sizes = np.linalg.norm(rows, axis=1)
+            return [
+                Start(float(size), row if size > 0 else None)
+                for size, row in zip(sizes, rows, strict=True)
+            ]
+        if self.direction is None:
+            return [Start(scale, None)] * num_targets
+        if isinstance(self.direction, str):
+            _validate.choice("direction", self.direction, ("random",))
+            random = generator.standard_normal((num_targets, num_features))
+            return [Start(scale, row) for row in random]
+        rows = start_rows("direction", self.direction, num_targets, num_features)
+        if not rows.any(axis=1).all():
+            raise ValueError("direction is zero; give a nonzero one")
+        return [Start(scale, row) for row in rows]
 
-    def _steps_in_units(self, unit: float) -> tuple[Any, Any]:
-        return (
-            in_units("direction_step", self.direction_step, unit, 2),
-            in_units("scale_step", self.scale_step, unit, 0),
+    def _squares(
+        self, X: Any, targets: Array, weights: Any, starts: Any, options: Any
+    ) -> list[End]:
+        shares = None if weights is None else weights / weights.sum()
+        offsets = np.zeros(targets.shape[1])
+        if self.fit_intercept:
+            with np.errstate(over="ignore"):
+                offsets = targets[0] + np.average(targets - targets[0], axis=0, weights=shares)
+            targets = targets - offsets
+            targets = targets - np.average(targets, axis=0, weights=shares)
+            targets[:, np.ptp(targets, axis=0) <= 4e-16 * np.abs(offsets)] = 0.0
+        units = np.array([power_of_two(column) for column in targets.T])
+        for start, unit in zip(starts, units, strict=True):
+            if abs(start.scale) > LARGEST * unit:
+                name = "scale" if self.coef_init is None else "coef_init"
+                reason = f"too large for y, which varies by about {unit:.3g}; rescale y"
+                raise ValueError(f"{name} has size {abs(start.scale):.3g}, {reason}")
+        prepared = prepare(X, weights, bool(self.fit_intercept))
+        rows = np.ones(len(targets)) if weights is None else np.sqrt(weights)
+        ends = []
+        # one factorisation for all targets, whose units differ
+        fits = fit_squares(
+            prepared,
+            rows[:, None] * (targets / units),
+            [Start(start.scale / unit, start.direction) for start, unit in zip(starts, units, strict=True)],
+            options,
+            (self.direction_step, self.scale_step),
+            float(units[0]),
         )
+        self.rank_, self.singular_values_ = fits.rank, fits.singular_values
+        for end, unit, offset in zip(fits.ends, units, offsets, strict=True):
+            ends.append(_in_units(end, float(unit), float(offset), prepared.means))
+        return ends
 
-    def _rule(
-        self, method: str, problem: LeastSquares, c: float, largest_scale: float, unit: float
-    ) -> Method:
-        curvature = problem.curvature or 1.0  # a zero X leaves nothing to be stable about
-        if method == "gd":
-            return GradientDescent(
-                1.0 / curvature if self.direction_step is None else self.direction_step
-            )
-        eta = 0.5 / (curvature * max(largest_scale**2, c))
-        steps = both_steps(eta, c, *self._steps_in_units(unit))
-        return RPGD(*steps) if method == "rpgd" else WeightNorm(*steps)
-
-
-@dataclass(frozen=True)
-class _End:
-    """Where a fit ended, in units of the targets' largest."""
-
-    coef: NDArray[np.float64]
-    scale: float = 0.0
-    perp_norm: float = 0.0
-    distance: float = 0.0
-    num_steps: int = 1
-    status: str = "limit"
-
-
-def _standard(
-    y: NDArray[np.float64], fit_intercept: bool
-) -> tuple[float, float, NDArray[np.float64]]:
-    """The largest |y|, and the mean and the rest of y over it; a rest that is rounding is zero."""
-    unit = float(np.abs(y).max(initial=0.0)) or 1.0
-    shares = y / unit
-    offset = float(shares.mean()) if fit_intercept else 0.0
-    rest = shares - offset
-    if fit_intercept and np.ptp(y) == 0.0:
-        return unit, float(shares[0]), np.zeros_like(rest)
-    return unit, offset, rest
-
-
-def _limit(problem: LeastSquares, scale: float, direction: Any, c: float) -> _End:
-    limit = flow_limit(problem, scale, direction, c)
-    if limit.applies:
-        return _End(limit.weights, limit.scale, limit.perp_norm, limit.distance)
-    warnings.warn(
-        f"the flow does not reach its limit: {limit.failing}", ConvergenceWarning, stacklevel=3
-    )
-    if scale != 0.0:
-        return _End(limit.weights, limit.scale, limit.perp_norm, limit.distance)
-    gstar = float(np.linalg.norm(problem.target))
-    return _End(np.zeros(problem.shape[1]), distance=gstar, status="stationary")
-
-
-def _run(
-    rule: Method, problem: LeastSquares, scale: float, direction: Any, tol: float, max_iter: int
-) -> _End:
-    reach = max(problem.zero_loss - problem.floor, 0.0)
-    tolerance = max(problem.floor + tol * reach, float(np.finfo(np.float64).tiny))
-    result = run(rule, problem, scale, direction, tolerance=tolerance, max_steps=max_iter)
-    status = result.status.value
-    if status == "stationary" and result.loss - problem.floor <= 1e-12 * reach:
-        status = "converged"  # as near as rounding allows
-    if status != "converged":
-        warnings.warn(
-            f"{rule.name} did not converge: {result.message}", ConvergenceWarning, stacklevel=3
+    def _convex(
+        self, X: Any, targets: Array, weights: Any, starts: Any, options: Any, loss: str
+    ) -> list[End]:
+        width = _validate.real("huber_width", self.huber_width, minimum=0.0, strict=True)
+        problem, means = convex_problem(X, bool(self.fit_intercept))
+        ends = []
+        for y, start in zip(targets.T, starts, strict=True):
+            unit, offset = 1.0, 0.0
+            if loss == "poisson":
+                if not y.any():
+                    raise ValueError("y is zero for every sample: no finite fit of counts exists")
+                made: Any = Poisson.of(y)
+            else:
+                if self.fit_intercept:
+                    offset = float(np.median(y))
+                unit = power_of_two(y - offset)
+                values = (y - offset) / unit
+                made = Huber(values, width * _spread(values))
+            made = with_options(made, weights, bool(self.fit_intercept))
+            this = problem.with_loss(y, made)
+            begin = Start(start.scale / unit, start.direction)
+            if options.method == "limit":
+                end = convex_limit(this, begin, options.ratio, options.tol)
+            else:
+                steps = (self.direction_step, self.scale_step)
+                end = convex_training(this, begin, options, steps)
+            ends.append(_in_units(end, unit, offset, means))
+        self.rank_ = int(problem.whitened[0].size)
+        self.singular_values_ = (
+            problem.factorisation.singular_values if problem.is_factorised else None
         )
-    return _End(
-        result.weights,
-        result.scale,
-        result.perp_norm,
-        result.distance,
-        max(1, result.num_steps),
-        status,
-    )
+        return ends
+
+    def _keep(self, ends: list[End], several: bool) -> None:
+        def all_of(name: str) -> Any:
+            values = np.array([getattr(end, name) for end in ends])
+            return values if several else values[0]
+
+        self.coef_, self.intercept_ = all_of("coef"), all_of("intercept")
+        self.scale_, self.perp_norm_ = all_of("scale"), all_of("perp_norm")
+        self.min_norm_distance_ = all_of("distance")
+        self.n_iter_ = max(end.num_steps for end in ends)
+        worst = next((end for end in ends if end.status not in ("limit", "converged")), ends[0])
+        self.status_, self.message_ = worst.status, worst.message
+
+
+def _spread(values: Array) -> float:
+    """The median distance from the median, as a standard deviation; another if that is zero."""
+    distance = np.abs(values - np.median(values))
+    return 1.4826 * float(np.median(distance)) or float(distance.mean()) or 1.0
+
+
+def _in_units(end: End, unit: float, offset: float, means: Array) -> End:
+    """An end of a fit of (y − offset)/unit on centred X, for y on X."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        coef = unit * end.coef
+        intercept = offset + unit * end.intercept - float(means @ coef)
+        numbers = [unit * end.scale, unit * end.perp_norm, unit * end.distance]
+    if not np.isfinite([*coef, intercept, *numbers]).all():
+        reason = "and the coefficients overflow; rescale y or X"
+        raise ValueError(f"y has a largest entry of about {unit:.3g}, {reason}")
+    return End(coef, intercept, *numbers, end.num_steps, end.status, end.message)

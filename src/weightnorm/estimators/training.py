@@ -15,9 +15,11 @@ from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.contract import Method, State
 from ..problems.logits import Logits
 from ..result import Status
+from .base import Options
 from .data import both_steps
 
 Array = NDArray[np.float64]
+SAFETY = 1.5  # over the curvature where a slice of steps starts
 SLICE = 50  # steps after which progress is judged and the steps are chosen anew
 SMALLEST_DAMPING = 1e-12  # steps this much smaller than what should be stable will not help either
 
@@ -36,37 +38,35 @@ class Trained:
 @quietly
 def train(
     problem: Logits,
-    kind: str,
     scale: Array,
     directions: Array,
-    ratio: float,
     natural: float,
-    tol: float,
-    max_iter: int,
+    options: Options,
     direction_step: Any,
     scale_step: Any,
 ) -> Trained:
-    """Train from x_k = scale_k·direction_k until the loss hardly falls; c = ratio·max(g²,
-    natural), anew every SLICE steps.
+    """Train from x_k = scale_k·direction_k until the gradient is `tol` of its terms, or the mean
+    loss at most `tol`; c = ratio·max(g², natural), anew every SLICE steps.
     """
+    kind, ratio, tol, max_iter = options
     norms = np.linalg.norm(directions, axis=0)
     unit = (directions / np.where(norms > 0, norms, 1.0))[None]
-    largest_eigenvalue = (
-        float(np.linalg.norm(problem.matrix, 2)) ** 2 if problem.matrix.size else 0.0
-    )
+    largest_eigenvalue = float((problem.singular_values**2).max(initial=0.0))
     chosen = direction_step is not None or scale_step is not None
     state: State | None = None
     limit = None
     done, loss, status, damping = 0, np.inf, Status.MAX_STEPS, 1.0
-    low = max(tol * problem.zero_loss, float(np.finfo(np.float64).tiny))
-    while done < max_iter and damping > SMALLEST_DAMPING:
-        largest = (
-            float(np.abs(scale).max())
-            if state is None
-            else float(np.abs(_scales(kind, state)).max())
-        )
-        # ℓ″ ≤ 2ℓ for both losses: as the loss falls so does the curvature, and the steps may grow.
-        curvature = largest_eigenvalue * min(problem.smoothness, 2.0 * loss) / damping
+    low = max(tol * problem.total_weight, float(np.finfo(np.float64).tiny))
+    optimality = problem.optimality(scale * unit[0])
+    # a start that no step leaves is no minimum unless its gradient vanishes
+    if optimality <= tol:
+        status = Status.CONVERGED
+    while done < max_iter and damping > SMALLEST_DAMPING and status is Status.MAX_STEPS:
+        largest = float(np.abs(scale if state is None else _scales(kind, state)).max())
+        # As the loss falls so does the curvature, and the steps may grow.
+        here = scale * unit[0] if state is None else _of_state(kind, state)
+        local = SAFETY * problem.local_curvature(here)
+        curvature = min(problem.smoothness * largest_eigenvalue, local) / damping
         rule = _rule(
             kind, curvature, ratio * max(largest**2, natural), largest, direction_step, scale_step
         )
@@ -81,31 +81,35 @@ def train(
         code = loop(runs, Policy(low, count, Standstill()))[0]
         done += int(runs.ended_at[0]) - (done if chosen else 0)
         status = list(Status)[int(code)]
-        if (
-            not chosen and not float(runs.loss[0]) <= before
-        ):  # too far: from the same place again, with smaller steps
+        if not chosen and not float(runs.loss[0]) <= before:
+            # too far: from the same place again, with smaller steps
             loss, damping, status = before, 0.25 * damping, Status.MAX_STEPS
             continue
         state, loss, damping = runs.state(), float(runs.loss[0]), min(1.0, 2.0 * damping)
-        if status is not Status.MAX_STEPS or not np.isfinite(loss):
+        if status is Status.DIVERGED or not np.isfinite(loss):
             break
-        if count == SLICE and before - loss <= tol * problem.zero_loss:
+        optimality = problem.optimality(_of_state(kind, state))
+        if optimality <= tol:
             status = Status.CONVERGED
-            break
-    assert state is not None
-    final = _scales(kind, state)
-    weights = (
-        state.vector[0]
-        if kind == "gd"
-        else final * state.vector[0] / np.linalg.norm(state.vector[0], axis=0)
-    )
-    if status is Status.STATIONARY:  # the gradient vanishes: as good as it gets
-        status = Status.CONVERGED
-    if not np.isfinite(weights).all():
+    weights = scale * unit[0] if state is None else _of_state(kind, state)
+    final = scale if state is None else _scales(kind, state)
+    if not np.isfinite(weights).all() or status is Status.DIVERGED:
         raise ValueError(
             f"training diverged after {done} steps; use smaller direction_step and scale_step"
         )
-    return Trained(weights, final, done, status.value, f"made {done} steps; the loss is {loss:.6g}")
+    mean = (problem.zero_loss if state is None else loss) / problem.total_weight
+    text = f"made {done} steps; the mean loss is {mean:.6g}, the relative gradient {optimality:.2g}"
+    if status is not Status.CONVERGED:
+        text += f"; tol = {tol:g} was asked for: raise max_iter, or use method='limit'"
+    return Trained(weights, final, done, status.value, text)
+
+
+def _of_state(kind: str, state: State) -> Array:
+    """The weights (rank + 1, K)."""
+    vector = state.vector[0]
+    return np.asarray(
+        vector if kind == "gd" else state.scale[0] * vector / np.linalg.norm(vector, axis=0)
+    )
 
 
 def _scales(kind: str, state: State) -> Array:

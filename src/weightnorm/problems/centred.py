@@ -16,13 +16,15 @@ CANCELLED = 1e-7  # a column that keeps a smaller share of its square has lost i
 
 
 class Centred(LinearOperator):  # type: ignore[misc]
-    """X − 1 meansᵀ.
+    """X − 1 meansᵀ, each row times a number of its own.
 
     Parameters
     ----------
     X : (m, d) array or scipy.sparse matrix
     means : (d,) array
         What to take off every column; the columns' means, or zeros.
+    rows : (m,) array, optional
+        What to multiply every row by.
 
     Examples
     --------
@@ -34,9 +36,10 @@ class Centred(LinearOperator):  # type: ignore[misc]
     ([-1.0, 1.0], [[2.0, 0.0], [0.0, 0.0]])
     """
 
-    def __init__(self, X: Any, means: Vector) -> None:
+    def __init__(self, X: Any, means: Vector, rows: Vector | None = None) -> None:
         super().__init__(dtype=np.float64, shape=X.shape)
         self.X, self.means = X, means
+        self.rows = np.ones(X.shape[0]) if rows is None else rows
         self.is_sparse = hasattr(X, "tocsr")
         # products with Xᵀ are as fast as those with X
         self.by_column = X.T.tocsr() if self.is_sparse else X.T
@@ -44,42 +47,64 @@ class Centred(LinearOperator):  # type: ignore[misc]
     @property
     def noise(self) -> Vector:
         """The length of every column's rounding errors: what is left of a constant column."""
-        return 4.0 * EPS * np.sqrt(self.shape[0]) * np.abs(self.means)
+        return 4.0 * EPS * float(np.linalg.norm(self.rows)) * np.abs(self.means)
 
     def dense(self) -> Matrix | Centred:
         """The matrix itself, its long axis contiguous; a sparse one stays as it is."""
         if self.is_sparse:
             return self
         A = np.subtract(self.X, self.means, order="C" if self.shape[0] <= self.shape[1] else "F")
-        A -= A.mean(axis=0)  # what rounding left of the means would be a direction of its own
-        return np.asarray(A)
+        if self.means.any():
+            A -= A.mean(axis=0)  # what rounding left of the means would be a direction of its own
+        return np.asarray(self.rows[:, None] * A)
 
     def _matvec(self, v: Array) -> Array:
         v = np.ravel(v)
-        return np.asarray(self.X @ v) - float(self.means @ v)
+        return self.rows * (np.asarray(self.X @ v) - float(self.means @ v))
 
     def _rmatvec(self, r: Array) -> Array:
-        r = np.ravel(r)
+        r = self.rows * np.ravel(r)
         return np.asarray(self.by_column @ r) - self.means * float(r.sum())
 
     def _matmat(self, V: Array) -> Array:
-        return np.asarray(self.X @ V) - self.means @ V
+        return self.rows[:, None] * (np.asarray(self.X @ V) - self.means @ V)
 
     def _rmatmat(self, R: Array) -> Array:
+        R = self.rows[:, None] * R
         return np.asarray(self.by_column @ R) - np.outer(self.means, R.sum(axis=0))
 
     def gram(self, second: Vector | None = None) -> Matrix:
         """Aᵀ D A (AᵀA without D), dense; NaN on the diagonal where the means took all digits."""
+        squares = self.rows**2 if second is None else second * self.rows**2
+        plain = bool((squares == 1.0).all())
         if self.is_sparse:
-            weighted = self.X if second is None else self.X.multiply(second[:, None]).tocsr()
+            weighted = self.X if plain else self.X.multiply(squares[:, None]).tocsr()
             inner = (self.by_column @ weighted).toarray()
         else:
-            weighted = self.X if second is None else second[:, None] * self.X
+            weighted = self.X if plain else squares[:, None] * self.X
             inner = np.asarray(self.by_column @ weighted)
         sums = np.asarray(weighted.sum(axis=0)).ravel()
-        total = float(self.shape[0] if second is None else second.sum())
+        total = float(squares.sum())
         cross = np.outer(sums, self.means)
         gram = np.asarray(inner - cross - cross.T + total * np.outer(self.means, self.means))
         lost = np.diagonal(gram) < CANCELLED * np.diagonal(inner)
         gram[lost, lost] = np.where(np.diagonal(inner)[lost] > 0, np.nan, 0.0)
         return gram
+
+    def outer(self) -> tuple[Matrix, int] | None:
+        """A matrix that A Aᵀ may be inverted by, and the rank of A if that works; None where the
+        means took all digits.
+
+        Taking the weighted means off makes A Aᵀ singular along `rows`, where it is filled up.
+        """
+        X = self.X
+        inner = (X @ self.by_column).toarray() if self.is_sparse else np.asarray(X @ self.by_column)
+        if not self.means.any():
+            return self.rows[:, None] * inner * self.rows, int(self.shape[0])
+        along = np.asarray(X @ self.means)
+        gram = inner - along - along[:, None] + float(self.means @ self.means)
+        if (np.diagonal(gram) < CANCELLED * np.diagonal(inner)).any():
+            return None
+        gram = self.rows[:, None] * gram * self.rows
+        unit = self.rows / float(np.linalg.norm(self.rows))
+        return gram + float(np.diagonal(gram).mean()) * np.outer(unit, unit), self.shape[0] - 1

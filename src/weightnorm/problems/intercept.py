@@ -142,10 +142,11 @@ class WithIntercept:
         """ℓ′ at z + b."""
         return np.asarray(self.loss.derivative(self._shifted(z)))
 
-    def intercept(self, z: Array) -> Vector:
-        """The best b of every row of z: where Σ ℓ′(z + b) = 0, by Newton's steps, in a
+    def intercept(self, z: Array, start: Vector | None = None) -> Vector:
+        """The best b of every row of z, from a guess: where Σ ℓ′(z + b) = 0, by Newton's steps, in a
         bracket once there is one."""
-        b, reach = np.zeros(len(z)), np.ones(len(z))
+        b = np.zeros(len(z)) if start is None else start
+        reach = np.ones(len(z))
         low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
         for _ in range(MAX_ITERATIONS):
             at = z + b[:, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from .. import _validate
 from .._validate import Vector
 from .contract import Array, Problem
 from .factorisation import EPS, scaled_norm
-from .linear import LinearModel
+from .linear import LinearModel, as_targets
 from .losses import Squared
 from .reduction import RowSpace
 from .samples import Sample
@@ -57,6 +58,26 @@ class LeastSquares(LinearModel):
 
     def __repr__(self) -> str:
         return f"LeastSquares(shape={self.shape})"
+
+    def with_targets(self, y: Any) -> LeastSquares:
+        """The same A with another y; its factorisation is kept.
+
+        Parameters
+        ----------
+        y : (m,) array
+            The targets.
+
+        Returns
+        -------
+        LeastSquares
+            The problem.
+        """
+        other = copy(self)
+        for name in ("_reductions", "target", "floor", "zero_loss"):
+            other.__dict__.pop(name, None)
+        other.y, other._iterative_solution = as_targets(y, self.shape[0], self.shape), None
+        other.solution = None
+        return other
 
     def value_and_gradient(self, x: Any) -> tuple[Any, NDArray[np.float64]]:
         """The loss ½‖Ax − y‖² and its gradient Aᵀ(Ax − y), with the residual computed once.

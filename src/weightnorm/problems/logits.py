@@ -1,66 +1,136 @@
-"""Classification with a weight vector a class: logistic for two classes, softmax for more, in
-reduced coordinates.
+"""Classification with a weight vector per class: logistic, one class against the rest, or softmax,
+in reduced coordinates.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validate import Matrix
+from .._validate import Matrix, Vector
 from .contract import FLAT, Problem
+from .intercept import Weighted, WithIntercept
+from .losses import Logistic
 
 Array = NDArray[np.float64]
+MAX_ITERATIONS = 100
+POWER_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Logits(Problem):
-    """The summed log-loss of logits (U S) x_k, for weights (n, rank + 1, K); the last coordinate is
-    off the row space.
-
-    K = 1 is logistic regression of two classes, K > 2 softmax.
+    """The weighted log-loss of logits W S x_k + b_k, for weights x (n, rank + 1, K); the last
+    coordinate is off the row space, and b is at its best everywhere.
 
     Attributes
     ----------
-    matrix : (m, rank) array
-        U S.
+    columns, singular_values : (m, rank) and (rank,) arrays
+        W and S.
     targets : (m, K) array
         Ones where a sample is of the class; for K = 1, of the second class.
+    weights : (m,) array
+        What every sample counts.
+    softmax : bool
+        Whether the classes compete; otherwise the loss is the sum of a logistic loss for each.
+    with_intercept : bool
+        Whether there is a b.
     """
 
-    matrix: Matrix
+    columns: Matrix
+    singular_values: Vector
     targets: Matrix
+    weights: Vector
+    softmax: bool = False
+    with_intercept: bool = True
+    # the last b: the next is near, and found in two steps from there
+    _memory: dict[str, Vector] = field(default_factory=dict)
 
-    @property
+    @cached_property
+    def matrix(self) -> Matrix:
+        """W S."""
+        return np.asarray(self.columns * self.singular_values)
+
+    @cached_property
     def smoothness(self) -> float:
         """The largest second derivative of the loss of one sample in its logits."""
-        return 0.25 if self.targets.shape[1] == 1 else 0.5
+        return (0.5 if self.softmax else 0.25) * float(self.weights.max())
 
-    @property
+    @cached_property
     def zero_loss(self) -> float:
         """The loss at zero weights."""
-        return len(self.matrix) * float(np.log(max(2, self.targets.shape[1])))
+        shape = (1, self.matrix.shape[1] + 1, self.targets.shape[1])
+        return float(self.value_and_gradient(np.zeros(shape))[0][0])
+
+    @cached_property
+    def total_weight(self) -> float:
+        """What a mean loss is divided by."""
+        classes = 1 if self.softmax else self.targets.shape[1]
+        return float(self.weights.sum()) * classes
+
+    @cached_property
+    def _one_by_one(self) -> Any:
+        return Weighted(Logistic(np.where(self.targets.T > 0, 1.0, -1.0)), self.weights)
+
+    def intercept(self, logits: Matrix) -> Vector:
+        """The best b (K,) for logits (m, K) without it; zeros if there is none."""
+        if not self.with_intercept:
+            return np.zeros(logits.shape[1])
+        last = self._memory.get("intercept", np.zeros(logits.shape[1]))
+        if self.softmax:
+            found = self._best_shift(logits, last)
+        else:
+            found = WithIntercept(self._one_by_one).intercept(logits.T, last)
+        self._memory["intercept"] = found
+        return found
+
+    def losses_and_slopes(self, logits: Matrix) -> tuple[float, Matrix]:
+        """The loss and its derivatives (m, K) by the logits (m, K), which include b."""
+        if not self.softmax:
+            loss = float(self._one_by_one.value(logits.T).sum())
+            return loss, self._one_by_one.derivative(logits.T).T
+        top = logits.max(axis=1, keepdims=True)
+        shares = np.exp(logits - top)  # at most 1: nothing overflows
+        sums = shares.sum(axis=1, keepdims=True)
+        each = (np.log(sums) + top)[:, 0] - (logits * self.targets).sum(axis=1)
+        return float(self.weights @ each), self.weights[:, None] * (shares / sums - self.targets)
 
     def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """Loss (n,) and gradient (n, rank + 1, K)."""
-        logits = self.matrix @ x[:, :-1]
-        top = (
-            np.maximum(logits.max(axis=2, keepdims=True), 0.0)
-            if self.targets.shape[1] == 1
-            else logits.max(axis=2, keepdims=True)
-        )
-        shares = np.exp(logits - top)  # at most 1: nothing overflows
-        total = shares.sum(axis=2, keepdims=True)
-        if self.targets.shape[1] == 1:
-            total = total + np.exp(-top)  # the first class has logit 0
-        picked = np.einsum("nmk,mk->n", logits, self.targets)
-        loss = (np.log(total) + top).sum(axis=(1, 2)) - picked
-        slope = shares / total - self.targets
-        gradient = np.zeros_like(x)
-        gradient[:, :-1] = self.matrix.T @ slope
-        return loss, gradient
+        losses, gradient = np.empty(len(x)), np.zeros_like(x)
+        for i, one in enumerate(x):
+            logits = self.matrix @ one[:-1]
+            losses[i], slopes = self.losses_and_slopes(logits + self.intercept(logits))
+            gradient[i, :-1] = self.matrix.T @ slopes
+        return losses, gradient
+
+    def optimality(self, x: Matrix) -> float:
+        """‖Wᵀ slope‖/‖slope‖ of the class with the largest: the gradient over its terms, in
+        coordinates that have no units.
+        """
+        logits = self.matrix @ x[:-1]
+        slopes = self.losses_and_slopes(logits + self.intercept(logits))[1]
+        sizes = np.linalg.norm(slopes, axis=0)
+        along = np.linalg.norm(self.columns.T @ slopes, axis=0)
+        return float((along / np.where(sizes > 0, sizes, 1.0)).max())
+
+    def local_curvature(self, x: Matrix) -> float:
+        """About the largest curvature at x: λmax of (W S)ᵀ D (W S), by a few products, times the
+        number 2 that couples classes that compete.
+        """
+        logits = self.matrix @ x[:-1]
+        slopes = self.losses_and_slopes(logits + self.intercept(logits))[1]
+        shares = np.abs(slopes) / self.weights[:, None]  # p, or 1 − p
+        second = (self.weights[:, None] * shares * (1.0 - shares)).max(axis=1)
+        v, size = np.ones(self.matrix.shape[1]), 0.0
+        for _ in range(POWER_STEPS):
+            v = self.matrix.T @ (second * (self.matrix @ v))
+            size = float(np.linalg.norm(v))
+            v = v / (size or 1.0)
+        return (2.0 if self.softmax else 1.0) * size
 
     def scale_direction_gradients(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
         """Loss, ∇_w and ∇_g of each class at x_k = g_k w_k."""
@@ -73,3 +143,28 @@ class Logits(Problem):
         _, gradient = self.value_and_gradient(spread * unit)
         _, at_zero = self.value_and_gradient(np.zeros_like(unit[:1]))
         return np.asarray(np.sqrt((gradient**2).sum(axis=(1, 2))) <= FLAT * np.linalg.norm(at_zero))
+
+    def _best_shift(self, logits: Matrix, b: Vector) -> Vector:
+        """The best b of softmax, by damped Newton steps; its mean is zero, which no loss sees."""
+        loss, slopes = self.losses_and_slopes(logits + b)
+        for _ in range(MAX_ITERATIONS):
+            gradient = slopes.sum(axis=0)
+            shares = slopes + self.weights[:, None] * self.targets  # weight × probability
+            probabilities = shares / self.weights[:, None]
+            inner = np.diag(shares.sum(axis=0)) - shares.T @ probabilities
+            # the mean is fixed; and a class that has all but vanished moves by no more than 2
+            inner += np.full_like(inner, max(float(np.trace(inner)), 1e-300) / len(b))
+            step = -np.linalg.lstsq(inner, gradient, rcond=None)[0]
+            step *= min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
+            for _ in range(40):
+                new_loss, new_slopes = self.losses_and_slopes(logits + (b + step))
+                if new_loss <= loss:
+                    break
+                step = 0.5 * step
+            else:
+                break
+            done = np.abs(step).max() <= 1e-12 * max(1.0, float(np.abs(b).max()))
+            b, loss, slopes = b + step, new_loss, new_slopes
+            if done:
+                break
+        return np.asarray(b - b.mean())

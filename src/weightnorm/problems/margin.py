@@ -14,7 +14,9 @@ import numpy as np
 
 from .._validate import Matrix, Vector
 
-HEAVY = 1e4  # the weight of the equation Σ s_i u_i = 0, which an intercept adds
+# The weight of the equation Σ s_i u_i = 0, which an intercept adds: at least, and relative to the
+# largest entry of the others.
+HEAVY, HEAVIER = 1e4, 10.0
 FIRST = 4  # samples to begin with, per coordinate: those nearest to the boundary
 MAX_ROUNDS = 60
 ENOUGH = 1e-9  # a gap this small, relatively, is rounding
@@ -111,8 +113,10 @@ def _on_some(
     from scipy.optimize import nnls
 
     unit = margin if margin > 0 else float(np.abs(matrix).max()) or 1.0
-    rows = [HEAVY * signs] if with_intercept else []
-    system = np.vstack([*rows, (signs[:, None] * matrix / unit).T, np.ones(len(signs))])
+    scaled = (signs[:, None] * matrix / unit).T
+    heavy = max(HEAVY, HEAVIER * float(np.abs(scaled).max()))
+    rows = [heavy * signs] if with_intercept else []
+    system = np.vstack([*rows, scaled, np.ones(len(signs))])
     right = np.zeros(len(system))
     right[-1] = 1.0
     try:

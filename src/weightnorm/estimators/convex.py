@@ -1,0 +1,180 @@
+"""Fits of convex losses other than least squares: where training ends, by Newton's method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from ..methods import RPGD, GradientDescent, WeightNorm
+from ..methods.contract import Method
+from ..problems import GeneralizedLinear
+from ..problems.centred import Centred
+from ..problems.intercept import Weighted, WithIntercept, second_derivative
+from ..problems.margin import find_margin
+from ..problems.minimum import Minimum
+from ..run import run
+from ..theory import flow_limit
+from .base import End, Options
+from .data import both_steps, column_means
+from .squares import Start
+
+Array = NDArray[np.float64]
+SMALL_GAP = 1e-3  # of the margin: beyond, the message tells
+
+
+def convex_problem(X: Any, fit_intercept: bool) -> tuple[GeneralizedLinear, Array]:
+    """The problem of a matrix, for `with_loss`, and the means that were taken off its columns.
+
+    The means are those of the samples as they are, whatever their weights: with an intercept at its
+    best, any will do.
+    """
+    means = column_means(X, None, fit_intercept)
+    problem = GeneralizedLinear(Centred(X, means), np.zeros(X.shape[0]), "squared")
+    return problem, means
+
+
+def with_options(loss: Any, weights: Array | None, fit_intercept: bool) -> Any:
+    """The loss with weights and an intercept."""
+    loss = loss if weights is None else Weighted(loss, weights)
+    return WithIntercept(loss) if fit_intercept else loss
+
+
+def convex_limit(problem: GeneralizedLinear, start: Start, ratio: float, tol: float) -> End:
+    """Where the WN flow ends; on separable classes, the direction of maximum margin, scaled until
+    the mean loss is at most `tol`.
+    """
+    found = problem.minimum()
+    if found.status == "separable":
+        return _separable(problem, found, tol)
+    size = float(np.linalg.norm(found.weights))
+    status = {"attained": "limit", "receding": "quasi_separable", "flat": "not_unique"}
+    end = End(
+        found.weights, found.intercept, size, num_steps=max(1, found.num_steps),
+        status=status.get(found.status, "unfinished"), message=found.message,
+    )  # fmt: skip
+    if found.status != "attained" or start.direction is None or size == 0.0:
+        return end
+    limit = flow_limit(problem, start.scale, start.direction, ratio * size**2)
+    if not limit.applies:
+        text = f"the flow does not reach its limit: {'; '.join(limit.failing)} does not hold"
+        return End(
+            np.zeros_like(found.weights) if start.scale == 0.0 else limit.weights,
+            found.intercept, distance=size, status="stationary", message=text,
+        )  # fmt: skip
+    return End(
+        limit.weights, found.intercept, limit.scale, limit.perp_norm, limit.distance,
+        max(1, found.num_steps), "limit", found.message,
+    )  # fmt: skip
+
+
+def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> End:
+    """The largest margin, scaled."""
+    loss: Any = problem.loss
+    with_intercept = hasattr(loss, "intercept")
+    base = loss.loss if with_intercept else loss
+    signs = getattr(base, "loss", base).signs
+    direction = np.asarray(found.direction)
+    if problem.shape[0] >= problem.shape[1] and not problem.is_factorised:
+        A = problem.A.dense() if hasattr(problem.A, "dense") else problem.A
+        A = A if isinstance(A, np.ndarray) else A @ np.eye(A.shape[1])
+        margin = find_margin(A, signs, direction, with_intercept)
+        unit = margin.direction
+    else:
+        matrix = problem.reduce().problem.matrix
+        start = problem.factorisation.coordinates(direction)
+        margin = find_margin(matrix, signs, start, with_intercept)
+        unit = problem.factorisation.lift(margin.direction)
+    z = np.asarray(problem.A @ unit) + margin.intercept
+    weights = getattr(base, "weights", np.ones_like(z))
+    size = _scale_for(signs * z, weights / weights.sum(), tol)
+    text = (
+        f"the classes are separable, by a margin of {margin.margin:.3g}: the loss has no minimum; "
+        f"the coefficients are the direction of maximum margin, scaled to a mean loss of {tol:g}"
+    )
+    if margin.gap > SMALL_GAP * margin.margin:
+        text += f" (another direction may have a margin larger by up to {margin.gap:.2g})"
+    return End(
+        size * unit, size * margin.intercept, size, num_steps=max(1, found.num_steps),
+        status="separable", message=text,
+    )  # fmt: skip
+
+
+def _scale_for(margins: Array, shares: Array, tol: float) -> float:
+    """The least t with Σ shares·log(1 + e^(−t·margin)) ≤ tol."""
+    target = max(tol, 1e-300)
+    unit = 1.0 / float(margins.min())
+
+    def excess(log_scale: float) -> float:
+        losses = np.logaddexp(0.0, -np.exp(log_scale) * unit * margins)
+        return float(np.log(max(float(shares @ losses), 1e-320)) - np.log(target))
+
+    low, high = -50.0, 10.0
+    if excess(low) <= 0:
+        return 0.0
+    return float(np.exp(brentq(excess, low, high, xtol=1e-13)) * unit)
+
+
+def convex_training(
+    problem: GeneralizedLinear, start: Start, options: Options, steps: tuple[Any, Any]
+) -> End:
+    """Train until the gradient is `tol` of its terms."""
+    loss: Any = problem.loss
+    direction = start.direction
+    if direction is None:
+        direction = -problem.gradient(np.zeros(problem.shape[1]))
+        if not direction.any():
+            return convex_limit(problem, Start(0.0, None), options.ratio, options.tol)
+    found = problem.minimum()
+    size = float(np.linalg.norm(found.weights))
+    c = options.ratio * (size**2 or 1.0)
+    largest = max(size, abs(start.scale))
+    rule = _rule(problem, found, options.method, c, largest, steps)
+    result = run(
+        rule, problem, start.scale, direction, tolerance=0.0,
+        max_steps=options.max_iter, gradient_tolerance=options.tol,
+    )  # fmt: skip
+    if result.status == "diverged" or not np.isfinite(result.weights).all():
+        raise ValueError(
+            f"training diverged after {result.num_steps} steps; use smaller direction_step and "
+            "scale_step"
+        )
+    z = np.asarray(problem.A @ result.weights)[None]
+    inside, rest = problem.split(result.weights)
+    error = np.linalg.norm(inside - found.weights)
+    return End(
+        result.weights,
+        float(loss.intercept(z)[0]) if hasattr(loss, "intercept") else 0.0,
+        result.scale,
+        float(np.linalg.norm(rest)),
+        float(np.hypot(np.linalg.norm(rest), error)),
+        max(1, result.num_steps),
+        result.status.value,
+        result.message,
+    )
+
+
+def _rule(
+    problem: GeneralizedLinear,
+    found: Minimum,
+    method: str,
+    c: float,
+    largest: float,
+    steps: tuple[Any, Any],
+) -> Method:
+    """Steps for the largest curvature: of the loss anywhere, or at the minimum and at zero."""
+    curvature = problem.curvature
+    if curvature is None:
+        base = getattr(problem.loss, "loss", problem.loss)
+        points = np.stack([np.zeros(problem.shape[0]), np.asarray(problem.A @ found.weights)])
+        points[1] += found.intercept
+        curvature = problem.largest_eigenvalue * float(second_derivative(base, points).max())
+    curvature = curvature or 1.0
+    direction_step, scale_step = steps
+    if method == "gd":
+        return GradientDescent(0.5 / curvature if direction_step is None else direction_step)
+    eta = 0.5 / (curvature * max(largest**2, c))
+    given = both_steps(eta, c, direction_step, scale_step)
+    return RPGD(*given) if method == "rpgd" else WeightNorm(*given)

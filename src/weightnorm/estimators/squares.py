@@ -1,0 +1,255 @@
+"""Least squares fits, of one target or of several with one factorisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..methods import RPGD, GradientDescent, WeightNorm
+from ..methods.contract import Method
+from ..problems import LeastSquares
+from ..problems.whitening import Triangular, by_gram
+from ..run import run
+from ..theory import flow_limit, limit_perp
+from .base import End, Options
+from .data import Prepared, both_steps, in_units
+
+Array = NDArray[np.float64]
+# the tolerance on the loss falls by this factor until the coefficients are as near as asked for
+TIGHTER = 1e-2
+REFINEMENTS = 3  # of a solution by normal equations: after that it is as exact as A is
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the fit of one target starts: a scale and a direction; None stands for Aᵀy."""
+
+    scale: float
+    direction: Array | None
+
+
+@dataclass(frozen=True)
+class Fits:
+    """The ends of all targets, in units of the targets, and what is known of A."""
+
+    ends: list[End]
+    rank: int
+    singular_values: Array | None
+
+
+def fit_squares(
+    prepared: Prepared,
+    targets: Array,
+    starts: list[Start],
+    options: Options,
+    steps: tuple[Any, Any],
+    unit: float,
+) -> Fits:
+    """Fit every column of the targets, which are given in units of `unit`."""
+    quick = None
+    if options.method == "limit" and all(start.scale == 0.0 for start in starts):
+        quick = _Normal.of(prepared.A)
+    if quick is not None:
+        ends = [
+            quick.limit(y, start, options.ratio)
+            for y, start in zip(targets.T, starts, strict=True)
+        ]
+        return Fits(ends, quick.rank, None)
+    problem = LeastSquares(prepared.A, targets[:, 0])
+    problem.factorise(prepared.noise, in_place=True)
+    ends = []
+    for y, start in zip(targets.T, starts, strict=True):
+        ends.append(_fit_one(problem.with_targets(y), start, options, steps, unit))
+    factors = problem.factorisation
+    return Fits(ends, factors.rank, factors.singular_values)
+
+
+def _fit_one(
+    problem: LeastSquares, start: Start, options: Options, steps: tuple[Any, Any], unit: float
+) -> End:
+    target = problem.target
+    gstar = float(np.linalg.norm(target))
+    if gstar == 0.0:
+        return End(np.zeros(problem.shape[1]), message="y is constant, or out of X's reach")
+    c = options.ratio * gstar**2
+    if options.method == "limit":
+        if start.direction is None:  # in the row space: exactly minimum norm
+            best = problem.factorisation.lift(target)
+            return End(best, scale=gstar, status="limit", message="minimum norm, exactly")
+        return _limit(problem, start, c)
+    direction = start.direction
+    if direction is None:
+        direction = problem.factorisation.lift(target * problem.factorisation.singular_values**2)
+    rule = _rule(problem, options.method, c, max(gstar, abs(start.scale)), steps, unit)
+    return _train(rule, problem, start.scale, direction, options)
+
+
+def _limit(problem: LeastSquares, start: Start, c: float) -> End:
+    limit = flow_limit(problem, start.scale, start.direction, c)
+    if not limit.applies and start.scale == 0.0:
+        text = f"the flow cannot leave its start: {'; '.join(limit.failing)} does not hold"
+        gstar = float(np.linalg.norm(problem.target))
+        return End(np.zeros(problem.shape[1]), distance=gstar, status="stationary", message=text)
+    return End(
+        limit.weights,
+        scale=limit.scale,
+        perp_norm=limit.perp_norm,
+        distance=limit.distance,
+        status="limit" if limit.applies else "stationary",
+        message="where training with small steps ends"
+        if limit.applies
+        else f"the flow does not reach its limit: {'; '.join(limit.failing)} does not hold",
+    )
+
+
+def _rule(
+    problem: LeastSquares,
+    method: str,
+    c: float,
+    largest_scale: float,
+    steps: tuple[Any, Any],
+    unit: float,
+) -> Method:
+    curvature = problem.curvature or 1.0  # a zero X leaves nothing to be stable about
+    direction_step, scale_step = steps
+    if method == "gd":
+        return GradientDescent(1.0 / curvature if direction_step is None else direction_step)
+    eta = 0.5 / (curvature * max(largest_scale**2, c))
+    given = both_steps(
+        eta,
+        c,
+        in_units("direction_step", direction_step, unit, 2),
+        in_units("scale_step", scale_step, unit, 0),
+    )
+    return RPGD(*given) if method == "rpgd" else WeightNorm(*given)
+
+
+def _train(
+    rule: Method, problem: LeastSquares, scale: float, direction: Array, options: Options
+) -> End:
+    """Train until the coefficients that the data sees are within `tol` of the best ones."""
+    factors, target = problem.factorisation, problem.target
+    reachable = problem.with_targets(factors.left.apply(factors.singular_values * target))
+    gstar = float(np.linalg.norm(target))
+    wanted = 0.5 * (options.tol * gstar) ** 2  # times an eigenvalue: the loss at that distance
+    squares = factors.singular_values**2
+    smallest = max(wanted * float(squares[-1]), float(np.finfo(np.float64).tiny))
+    tolerance = max(wanted * float(squares[0]), smallest)
+    result, done, error = None, 0, np.inf
+    while True:
+        begin = {"scale": scale, "direction": direction} if result is None else {"start": result}
+        left = options.max_iter - done
+        result = run(rule, reachable, tolerance=tolerance, max_steps=left, **begin)
+        if result.status == "diverged" or not np.isfinite(result.weights).all():
+            advice = "use smaller direction_step and scale_step"
+            steps = done + result.num_steps
+            raise ValueError(f"training diverged after {steps} steps; {advice}")
+        done = result.num_steps
+        error = float(np.linalg.norm(factors.coordinates(result.weights) - target)) / gstar
+        ended = result.status != "converged" or tolerance <= smallest
+        if error <= options.tol or ended or done >= options.max_iter:
+            break
+        tolerance = max(TIGHTER * tolerance, smallest)
+    near = f"the coefficients that the data sees are within {error:.2g} of the best, relatively"
+    converged = error <= options.tol
+    status = "converged" if converged else result.status.value
+    status = "max_steps" if status == "converged" and not converged else status
+    text = f"made {done} steps; {near}"
+    if not converged:
+        text += f"; tol = {options.tol:g} was asked for: raise max_iter, or use method='limit'"
+    return End(
+        result.weights,
+        scale=result.scale,
+        perp_norm=result.perp_norm,
+        distance=float(np.hypot(result.perp_norm, error * gstar)),
+        num_steps=max(1, done),
+        status=status,
+        message=text,
+    )
+
+
+class _Normal:
+    """Least squares on a sparse A by the Cholesky factor of AᵀA or AAᵀ, where they are well
+    conditioned, refined until it is as exact as A.
+    """
+
+    def __init__(self, A: Any, triangular: Any, rank: int) -> None:
+        self.A, self.triangular, self.rank = A, triangular, rank
+
+    @classmethod
+    def of(cls, A: Any) -> _Normal | None:
+        """None for a dense A, whose factorisation is as quick, and for a badly conditioned one."""
+        if isinstance(A, np.ndarray):
+            return None
+        if not hasattr(A, "gram"):
+            from ..problems.centred import Centred
+
+            A = Centred(A, np.zeros(A.shape[1]))
+        if A.shape[0] >= A.shape[1]:
+            tall = by_gram(A, A.noise)
+            return None if tall is None else cls(A, tall, tall.size)
+        outer = A.outer()
+        if outer is None:
+            return None
+        gram, rank = outer
+        wide = by_gram(_Gram(gram))
+        return None if wide is None or wide.size < len(gram) else cls(A, wide, rank)
+
+    def solve(self, y: Array) -> Array:
+        """The least squares solution of smallest norm."""
+        x = np.zeros(self.A.shape[1])
+        for _ in range(REFINEMENTS):
+            rest = y - self.A @ x
+            if self.A.shape[0] >= self.A.shape[1]:
+                x = x + self.triangular.lift(self.triangular.adjoint(rest))
+            else:
+                x = x + self.A.T @ _twice(self.triangular, rest)
+        return np.asarray(x)
+
+    def limit(self, y: Array, start: Start, ratio: float) -> End:
+        """The end of the WN flow from scale 0."""
+        best = self.solve(y)
+        gstar = float(np.linalg.norm(best))
+        if gstar == 0.0 or np.linalg.norm(self.A.T @ y) == 0.0:
+            return End(np.zeros(best.size), message="y is constant, or out of X's reach")
+        if start.direction is None:
+            return End(best, scale=gstar, status="limit", message="minimum norm, exactly")
+        unit = start.direction / np.linalg.norm(start.direction)
+        rest = unit - self.solve(self.A @ unit)
+        rest = rest - self.solve(self.A @ rest)
+        q0 = min(1.0, float(np.linalg.norm(rest)))
+        pull = float((self.A.T @ y) @ unit)
+        if abs(pull) <= 1e-15 * float(np.linalg.norm(self.A.T @ y)):
+            text = "the flow cannot leave its start: it is orthogonal to Xᵀy"
+            return End(np.zeros(best.size), distance=gstar, status="stationary", message=text)
+        perp = float(limit_perp(0.0, gstar, q0, ratio * gstar**2))
+        off = perp * np.sign(pull) / q0 * rest if q0 > 0 else 0.0
+        return End(
+            best + off, scale=float(np.sign(pull) * np.hypot(gstar, perp)), perp_norm=perp,
+            distance=perp, status="limit", message="where training with small steps ends",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Gram:
+    """A square positive definite matrix in the place of AᵀA."""
+
+    matrix: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        size = len(self.matrix)
+        return size, size
+
+    def gram(self, second: Any = None) -> Array:
+        return self.matrix
+
+
+def _twice(triangular: Triangular, right: Array) -> Array:
+    """(RᵀR)⁻¹ right."""
+    from scipy.linalg import cho_solve
+
+    return np.asarray(cho_solve((triangular.R, False), right))
