@@ -303,13 +303,9 @@ def test_a_classifier_goes_on_from_itself():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3)) + 5.0
     y = X[:, 0] + rng.standard_normal(200) > 6.5
-    first = wn.WeightNormClassifier(random_state=0).fit(X, y)
-    again = wn.WeightNormClassifier(
-        coef_init=first.coef_, intercept_init=first.intercept_, max_iter=1
-    ).fit(X, y)
+    first = wn.WeightNormClassifier("rpgd").fit(X, y)
+    again = wn.WeightNormClassifier("rpgd", coef_init=first.coef_, max_iter=1).fit(X, y)
     np.testing.assert_allclose(again.predict_proba(X), first.predict_proba(X), atol=0.01)
-    with pytest.raises(ValueError, match="intercept_init goes with coef_init"):
-        wn.WeightNormClassifier(intercept_init=[0.0]).fit(X, y)
 
 
 def test_fit_leaves_its_input_alone():
@@ -342,26 +338,31 @@ def test_classifier_forgets_what_the_data_cannot_see():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 80))
     for y in (rng.integers(0, 2, 20), np.arange(20) % 3):
-        kept = wn.WeightNormClassifier("gd", scale=0.2, random_state=0).fit(X, y)
-        forgot = wn.WeightNormClassifier("rpgd", scale=0.2, random_state=0, max_iter=5000).fit(X, y)
+        random = {"scale": 0.2, "direction": "random", "random_state": 0, "max_iter": 5000}
+        kept = wn.WeightNormClassifier("gd", **random).fit(X, y)
+        forgot = wn.WeightNormClassifier("rpgd", **random).fit(X, y)
         assert kept.perp_norm_ > 0.15
         assert forgot.perp_norm_ < 0.1 * kept.perp_norm_
         assert forgot.score(X, y) == kept.score(X, y) == 1.0
-        sparse = wn.WeightNormClassifier("rpgd", scale=0.2, random_state=0, max_iter=5000).fit(
-            scipy.sparse.csr_array(X), y
-        )
+        sparse = wn.WeightNormClassifier("rpgd", **random).fit(scipy.sparse.csr_array(X), y)
         np.testing.assert_allclose(sparse.coef_, forgot.coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize("softmax", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("classes", [1, 4])
-def test_logits_against_finite_differences(classes):
+def test_logits_against_finite_differences(classes, intercept, softmax):
+    if softmax and classes == 1:
+        return
     rng = np.random.default_rng(0)
     targets = (
-        np.eye(4)[rng.integers(0, 4, 9)]
+        np.eye(4)[rng.permutation(np.arange(12) % 4)]
         if classes == 4
-        else rng.integers(0, 2, (9, 1)).astype(float)
+        else (np.arange(12)[:, None] % 2).astype(float)
     )
-    model = Logits(rng.standard_normal((9, 5)), targets)
+    W = np.linalg.qr(rng.standard_normal((12, 5)))[0]
+    weights = rng.uniform(0.5, 2.0, 12)
+    model = Logits(W, np.arange(5.0, 0.0, -1.0), targets, weights, softmax, intercept)
     x = rng.standard_normal((1, 6, classes))
     gradient = model.value_and_gradient(x)[1]
     for index in np.ndindex(x.shape):
@@ -369,14 +370,22 @@ def test_logits_against_finite_differences(classes):
         e[index] = 1e-6
         numeric = (model.value_and_gradient(x + e)[0] - model.value_and_gradient(x - e)[0]) / 2e-6
         assert gradient[index] == pytest.approx(float(numeric[0]), abs=1e-7)
-    assert np.isfinite(model.value_and_gradient(1e300 * x)[0]).all()
     logits = model.matrix @ x[0, :-1]
+    b = model.intercept(logits)
+    assert intercept or not b.any()
+    logits = logits + b
     direct = (
-        -np.sum(np.log(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))[targets > 0])
-        if classes == 4
-        else np.sum(np.log1p(np.exp(np.where(targets > 0, -logits, logits))))
+        -weights @ np.log(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))[targets > 0]
+        if softmax
+        else np.sum(weights[:, None] * np.log1p(np.exp(np.where(targets > 0, -logits, logits))))
     )
     assert model.value_and_gradient(x)[0][0] == pytest.approx(direct)
+    if intercept:  # no other intercept is better
+        for other in b + 1e-3 * rng.standard_normal((20, classes)):
+            assert model.losses_and_slopes(logits - b + other)[0] >= direct
+    slope = model.losses_and_slopes(logits)[1]
+    shares = np.linalg.norm(W.T @ slope, axis=0) / np.linalg.norm(slope, axis=0)
+    assert model.optimality(x[0]) == pytest.approx(shares.max())
 
 
 def test_hostile_data():
@@ -502,7 +511,9 @@ def test_centring_leaves_no_mean_of_the_offsets_size():
     """Taking a mean of 1e8 off once leaves rounding of its size; what is left becomes a
     direction of its own.
     """
-    from weightnorm.estimators.data import centre
+    from weightnorm.estimators.data import prepare
 
     X = np.random.default_rng(0).standard_normal((50, 4)) + 1e8
-    assert np.abs(centre(X, True).A.mean(axis=0)).max() < 1e-14
+    assert np.abs(prepare(X, None, True).A.mean(axis=0)).max() < 1e-14
+    weights = np.linspace(0.1, 1.0, 50)
+    assert np.abs(np.sqrt(weights) @ prepare(X, weights, True).A).max() < 1e-12

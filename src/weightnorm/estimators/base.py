@@ -19,11 +19,8 @@ from ..schedules import as_schedule
 
 Array = NDArray[np.float64]
 TRAINING = ("rpgd", "wn", "gd")
-# which options a method has no use for: given all the same, they are named in a warning
-WITHOUT = {
-    "limit": ("direction_step", "scale_step", "max_iter", "tol"),
-    "gd": ("scale_step", "ratio"),
-}
+# steps and ratios that a method has no use for: given all the same, they are named in a warning
+WITHOUT = {"limit": ("direction_step", "scale_step"), "gd": ("scale_step", "ratio")}
 
 
 class Options(NamedTuple):
@@ -59,7 +56,6 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     # what `None` stands for
     defaults: ClassVar[dict[str, Any]] = {"ratio": 0.1, "tol": 1e-4, "max_iter": 100_000}
-    used_by_limit: ClassVar[tuple[str, ...]] = ()
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
@@ -107,21 +103,11 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             if getattr(self, name, None) is not None:
                 as_schedule(name, getattr(self, name))
         method = _validate.choice("method", self.method, methods)
-        unused = [
-            name
-            for name in WITHOUT.get(method, ())
-            if getattr(self, name, None) is not None
-            and not (method == "limit" and name in self.used_by_limit)
-        ]
-        if unused:
-            warnings.warn(
-                f"{', '.join(unused)}: not used by method={method!r}", UserWarning, stacklevel=3
-            )
         given = {
             name: default if getattr(self, name) is None else getattr(self, name)
             for name, default in self.defaults.items()
         }
-        return Options(
+        options = Options(
             method,
             _validate.squarable(
                 "ratio", _validate.real("ratio", given["ratio"], minimum=0.0, strict=True)
@@ -129,6 +115,18 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             _validate.real("tol", given["tol"], minimum=0.0),
             _validate.integer("max_iter", given["max_iter"], minimum=1),
         )
+        self._name_unused(method)
+        return options
+
+    def _name_unused(self, method: str) -> None:
+        """Warn of options that a method has no use for."""
+        unused = [
+            name for name in WITHOUT.get(method, ()) if getattr(self, name, None) is not None
+        ]
+        if unused:
+            warnings.warn(
+                f"{', '.join(unused)}: not used by method={method!r}", UserWarning, stacklevel=4
+            )
 
 
 def warn_unless_converged(method: str, ends: Sequence[End]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     coef_init : array of the same shape, or of coef_'s, optional
         A warm start, instead of scale and direction.
     ratio : float, optional
-        The scale's rate over the direction's, 0.1 by default; the smaller it is, the more of the
+        The scale's rate over the direction's, 0.3 by default; the smaller it is, the more of the
         start is forgotten. For the limit in units of the squared norm of the minimiser, for
         training of max(g², n_samples/‖X‖_F²) (X centred), so that it means the same in any units.
     direction_step, scale_step : float, Schedule or callable, optional
@@ -68,7 +68,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     tol : float, optional
         1e-4 by default. Training has converged when the gradient is this share of its terms (in
         coordinates that have no units), or the mean loss at most this. The limit needs it for
-        separable classes only.
+        separable classes only: where there is a minimum, it is found to rounding.
     max_iter : int, optional
         The most steps that training makes, 10,000 by default; the limit has none.
     random_state : int, RandomState or None
@@ -115,8 +115,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
     (1.0, 'separable', 0.0)
     """
 
-    defaults = {"ratio": 0.1, "tol": 1e-4, "max_iter": 10_000}  # noqa: RUF012
-    used_by_limit = ("tol",)
+    defaults: ClassVar[dict[str, Any]] = {"ratio": 0.3, "tol": 1e-4, "max_iter": 10_000}
 
     def __init__(
         self,
@@ -172,9 +171,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             If y has fewer than two classes, training diverges, or a step is a curvature step: a
             classifier has no fixed largest curvature.
         """
+        self._refuse_curvature_steps()
         options = self._options(METHODS)
         softmax = _validate.choice("multi_class", self.multi_class, ("ovr", "softmax")) == "softmax"
-        self._refuse_curvature_steps()
         X, y = self._data(X, y)
         require_squares(X)
         weights = self._weights(sample_weight, X)

@@ -241,7 +241,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
             targets[:, np.ptp(targets, axis=0) <= 4e-16 * np.abs(offsets)] = 0.0
         units = np.array([power_of_two(column) for column in targets.T])
         for start, unit in zip(starts, units, strict=True):
-            if abs(start.scale) > LARGEST * unit:
+            if abs(start.scale) > LARGEST * float(unit):
                 name = "scale" if self.coef_init is None else "coef_init"
                 reason = f"too large for y, which varies by about {unit:.3g}; rescale y"
                 raise ValueError(f"{name} has size {abs(start.scale):.3g}, {reason}")

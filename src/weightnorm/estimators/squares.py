@@ -20,6 +20,7 @@ from .data import Prepared, both_steps, in_units
 Array = NDArray[np.float64]
 # the tolerance on the loss falls by this factor until the coefficients are as near as asked for
 TIGHTER = 1e-2
+ROUNDED = 1e-10  # a standstill this near to the best coefficients is rounding
 REFINEMENTS = 3  # of a solution by normal equations: after that it is as exact as A is
 
 
@@ -90,7 +91,8 @@ def _fit_one(
 def _limit(problem: LeastSquares, start: Start, c: float) -> End:
     limit = flow_limit(problem, start.scale, start.direction, c)
     if not limit.applies and start.scale == 0.0:
-        text = f"the flow cannot leave its start: {'; '.join(limit.failing)} does not hold"
+        text = "the flow does not reach its limit: it cannot leave its start, which is orthogonal "
+        text += "to Xᵀy"
         gstar = float(np.linalg.norm(problem.target))
         return End(np.zeros(problem.shape[1]), distance=gstar, status="stationary", message=text)
     return End(
@@ -154,7 +156,8 @@ def _train(
             break
         tolerance = max(TIGHTER * tolerance, smallest)
     near = f"the coefficients that the data sees are within {error:.2g} of the best, relatively"
-    converged = error <= options.tol
+    # or as near as rounding allows
+    converged = error <= options.tol or (result.status == "stationary" and error <= ROUNDED)
     status = "converged" if converged else result.status.value
     status = "max_steps" if status == "converged" and not converged else status
     text = f"made {done} steps; {near}"
@@ -223,7 +226,8 @@ class _Normal:
         q0 = min(1.0, float(np.linalg.norm(rest)))
         pull = float((self.A.T @ y) @ unit)
         if abs(pull) <= 1e-15 * float(np.linalg.norm(self.A.T @ y)):
-            text = "the flow cannot leave its start: it is orthogonal to Xᵀy"
+            text = "the flow does not reach its limit: it cannot leave its start, which is "
+            text += "orthogonal to Xᵀy"
             return End(np.zeros(best.size), distance=gstar, status="stationary", message=text)
         perp = float(limit_perp(0.0, gstar, q0, ratio * gstar**2))
         off = perp * np.sign(pull) / q0 * rest if q0 > 0 else 0.0

@@ -77,7 +77,8 @@ def train(
             rule, problem, Start(state.scale, unit, done if chosen else 0, state, limit), low
         )
         limit = runs.limit
-        before, count = float(runs.loss[0]), min(SLICE, max_iter - done)
+        # short slices first: from a small scale a few steps change everything
+        before, count = float(runs.loss[0]), min(SLICE, max(1, done), max_iter - done)
         code = loop(runs, Policy(low, count, Standstill()))[0]
         done += int(runs.ended_at[0]) - (done if chosen else 0)
         status = list(Status)[int(code)]
@@ -99,6 +100,8 @@ def train(
         )
     mean = (problem.zero_loss if state is None else loss) / problem.total_weight
     text = f"made {done} steps; the mean loss is {mean:.6g}, the relative gradient {optimality:.2g}"
+    if damping <= SMALLEST_DAMPING:
+        text += "; no step lowers the loss any more, however small"
     if status is not Status.CONVERGED:
         text += f"; tol = {tol:g} was asked for: raise max_iter, or use method='limit'"
     return Trained(weights, final, done, status.value, text)

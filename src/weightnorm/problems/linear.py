@@ -186,7 +186,8 @@ def as_matrix(A: Any) -> Any:
         _validate.require_finite("A", A.data)
     elif hasattr(A, "rmatvec"):
         _validate.require_real_dtype("A", np.dtype(A.dtype or np.float64))
-        _require_adjoint(A)
+        if not getattr(A, "checked", False):
+            _require_adjoint(A)
     else:
         A = _validate.array("A", A, ndim=2)
     if A.ndim != 2 or 0 in A.shape:
