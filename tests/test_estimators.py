@@ -370,6 +370,9 @@ def test_logits_against_finite_differences(classes, intercept, softmax):
         e[index] = 1e-6
         numeric = (model.value_and_gradient(x + e)[0] - model.value_and_gradient(x - e)[0]) / 2e-6
         assert gradient[index] == pytest.approx(float(numeric[0]), abs=1e-7)
+    np.testing.assert_allclose(
+        np.sqrt(weights)[:, None] * model.matrix, W * np.arange(5.0, 0.0, -1.0), rtol=1e-12
+    )
     logits = model.matrix @ x[0, :-1]
     b = model.intercept(logits)
     assert intercept or not b.any()
@@ -383,7 +386,7 @@ def test_logits_against_finite_differences(classes, intercept, softmax):
     if intercept:  # no other intercept is better
         for other in b + 1e-3 * rng.standard_normal((20, classes)):
             assert model.losses_and_slopes(logits - b + other)[0] >= direct
-    slope = model.losses_and_slopes(logits)[1]
+    slope = model.losses_and_slopes(logits)[1] / np.sqrt(weights)[:, None]
     shares = np.linalg.norm(W.T @ slope, axis=0) / np.linalg.norm(slope, axis=0)
     assert model.optimality(x[0]) == pytest.approx(shares.max())
 

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .. import _validate
+from ..problems.factorisation import LARGEST, require_squarable
 from ..schedules import as_schedule
 
 Array = NDArray[np.float64]
@@ -77,7 +78,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             raise kind(f"{names} is not as expected: {error}") from error
 
     def _weights(self, sample_weight: Any, X: Any) -> Array | None:
-        """The weights of the samples, over their mean; None where all are alike."""
+        """The weights of the samples; None where all are 1."""
         if sample_weight is None:
             return None
         try:
@@ -88,8 +89,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
         if not weights.any():
             raise ValueError("sample_weight is zero for every sample; one at least must count")
-        largest = weights.max()
-        weights = weights / largest  # no sum of them overflows
+        require_squarable("sample_weight", weights, 1.0 / LARGEST)
         return None if (weights == 1.0).all() else np.asarray(weights)
 
     def _generator(self) -> Any:
@@ -120,9 +120,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _name_unused(self, method: str) -> None:
         """Warn of options that a method has no use for."""
-        unused = [
-            name for name in WITHOUT.get(method, ()) if getattr(self, name, None) is not None
-        ]
+        unused = [name for name in WITHOUT.get(method, ()) if getattr(self, name, None) is not None]
         if unused:
             warnings.warn(
                 f"{', '.join(unused)}: not used by method={method!r}", UserWarning, stacklevel=4

@@ -190,7 +190,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         member = labels[:, None] == columns
         starts = self._starts(len(columns), X.shape[1])
         with few_threads(X):
-            problem, means = convex_problem(X, bool(self.fit_intercept))
+            problem, means = convex_problem(X, weights, bool(self.fit_intercept))
             if options.method == "limit":
                 ends = self._limits(problem, member, weights, starts, options)
             else:
@@ -298,15 +298,15 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         if self.class_weight is None:
             return weights
         try:
-            each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            each = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=y, sample_weight=weights
+            )
         except (TypeError, ValueError) as error:
             raise ValueError(f"class_weight is not as expected: {error}") from error
         each = _validate.numbers("class_weight", each)
         if not (each > 0).all():
             raise ValueError("class_weight must be greater than 0 for every class")
-        return (each if weights is None else weights.max() * each)[labels] * (
-            1.0 if weights is None else weights
-        )
+        return each[labels] if weights is None else weights * each[labels]
 
     def _starts(self, num_rows: int, num_features: int) -> list[Start]:
         scale = _validate.squarable("scale", self.scale)
@@ -378,14 +378,14 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             coordinates[:, k] = np.append(z, size)
             units[k] = rest / size if size > 0 else rest
         coordinates[0, ~coordinates.any(axis=0)] = 1.0  # nothing to learn: any direction will do
-        natural = m / (float((matrix**2).sum()) or float(m))
+        natural = model.total_weight / (float((matrix**2).sum()) * len(starts) or 1.0)
         scales = np.array([start.scale for start in starts])
         trained = train(
             model, scales, coordinates, natural, options, self.direction_step, self.scale_step
         )
         coef = factors.lift(np.ascontiguousarray(trained.weights[:-1].T))
         coef = coef + trained.weights[-1][:, None] * units
-        intercepts = model.intercept(matrix @ trained.weights[:-1])
+        intercepts = model.intercept(model.matrix @ trained.weights[:-1])
         perps = np.abs(trained.weights[-1])
         return [
             End(coef[k], float(intercepts[k]), float(trained.scale[k]), float(perps[k]),

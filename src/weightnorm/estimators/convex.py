@@ -25,14 +25,16 @@ Array = NDArray[np.float64]
 SMALL_GAP = 1e-3  # of the margin: beyond, the message tells
 
 
-def convex_problem(X: Any, fit_intercept: bool) -> tuple[GeneralizedLinear, Array]:
+def convex_problem(
+    X: Any, weights: Array | None, fit_intercept: bool
+) -> tuple[GeneralizedLinear, Array]:
     """The problem of a matrix, for `with_loss`, and the means that were taken off its columns.
 
-    The means are those of the samples as they are, whatever their weights: with an intercept at its
-    best, any will do.
+    Its rows are multiplied by the roots of the weights: see `Weighted`.
     """
-    means = column_means(X, None, fit_intercept)
-    problem = GeneralizedLinear(Centred(X, means), np.zeros(X.shape[0]), "squared")
+    means = column_means(X, weights, fit_intercept)
+    rows = None if weights is None else np.sqrt(weights)
+    problem = GeneralizedLinear(Centred(X, means, rows), np.zeros(X.shape[0]), "squared")
     return problem, means
 
 
@@ -77,18 +79,19 @@ def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> End:
     base = loss.loss if with_intercept else loss
     signs = getattr(base, "loss", base).signs
     direction = np.asarray(found.direction)
+    roots = np.broadcast_to(getattr(base, "constant", 1.0), problem.shape[:1])
     if problem.shape[0] >= problem.shape[1] and not problem.is_factorised:
         A = problem.A.dense() if hasattr(problem.A, "dense") else problem.A
         A = A if isinstance(A, np.ndarray) else A @ np.eye(A.shape[1])
-        margin = find_margin(A, signs, direction, with_intercept)
+        margin = find_margin(A / roots[:, None], signs, direction, with_intercept)
         unit = margin.direction
     else:
         matrix = problem.reduce().problem.matrix
         start = problem.factorisation.coordinates(direction)
-        margin = find_margin(matrix, signs, start, with_intercept)
+        margin = find_margin(matrix / roots[:, None], signs, start, with_intercept)
         unit = problem.factorisation.lift(margin.direction)
-    z = np.asarray(problem.A @ unit) + margin.intercept
-    weights = getattr(base, "weights", np.ones_like(z))
+    z = np.asarray(problem.A @ unit) / roots + margin.intercept
+    weights = roots**2
     size = _scale_for(signs * z, weights / weights.sum(), tol)
     text = (
         f"the classes are separable, by a margin of {margin.margin:.3g}: the loss has no minimum; "
@@ -169,7 +172,7 @@ def _rule(
     if curvature is None:
         base = getattr(problem.loss, "loss", problem.loss)
         points = np.stack([np.zeros(problem.shape[0]), np.asarray(problem.A @ found.weights)])
-        points[1] += found.intercept
+        points[1] += found.intercept * getattr(base, "constant", 1.0)
         curvature = problem.largest_eigenvalue * float(second_derivative(base, points).max())
     curvature = curvature or 1.0
     direction_step, scale_step = steps

@@ -145,6 +145,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         """Counts are not negative, and several targets are welcome."""
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.loss == "poisson"
+        tags.target_tags.multi_output = self.loss != "poisson"
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WeightNormRegressor:
@@ -155,7 +156,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         X : (n_samples, n_features) array or sparse matrix
             The samples.
         y : (n_samples,) or (n_samples, n_targets) array
-            The targets.
+            The targets; for loss="poisson" one only.
         sample_weight : (n_samples,) array, optional
             What every sample counts; not negative.
 
@@ -171,7 +172,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         """
         options = self._options(METHODS)
         loss = _validate.choice("loss", self.loss, LOSSES)
-        X, y = self._data(X, y, y_numeric=True, multi_output=True)
+        X, y = self._data(X, y, y_numeric=True, multi_output=loss != "poisson")
         require_squares(X)
         weights = self._weights(sample_weight, X)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
@@ -252,7 +253,10 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         fits = fit_squares(
             prepared,
             rows[:, None] * (targets / units),
-            [Start(start.scale / unit, start.direction) for start, unit in zip(starts, units, strict=True)],
+            [
+                Start(start.scale / unit, start.direction)
+                for start, unit in zip(starts, units, strict=True)
+            ],
             options,
             (self.direction_step, self.scale_step),
             float(units[0]),
@@ -266,7 +270,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         self, X: Any, targets: Array, weights: Any, starts: Any, options: Any, loss: str
     ) -> list[End]:
         width = _validate.real("huber_width", self.huber_width, minimum=0.0, strict=True)
-        problem, means = convex_problem(X, bool(self.fit_intercept))
+        problem, means = convex_problem(X, weights, bool(self.fit_intercept))
         ends = []
         for y, start in zip(targets.T, starts, strict=True):
             unit, offset = 1.0, 0.0
@@ -276,10 +280,10 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
                 made: Any = Poisson.of(y)
             else:
                 if self.fit_intercept:
-                    offset = float(np.median(y))
+                    offset = _median(y, weights)
                 unit = power_of_two(y - offset)
                 values = (y - offset) / unit
-                made = Huber(values, width * _spread(values))
+                made = Huber(values, width * _spread(values, weights))
             made = with_options(made, weights, bool(self.fit_intercept))
             this = problem.with_loss(y, made)
             begin = Start(start.scale / unit, start.direction)
@@ -298,7 +302,9 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
     def _keep(self, ends: list[End], several: bool) -> None:
         def all_of(name: str) -> Any:
             values = np.array([getattr(end, name) for end in ends])
-            return values if several else values[0]
+            if several or values.ndim > 1:
+                return values if several else values[0]
+            return float(values[0])
 
         self.coef_, self.intercept_ = all_of("coef"), all_of("intercept")
         self.scale_, self.perp_norm_ = all_of("scale"), all_of("perp_norm")
@@ -308,10 +314,23 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         self.status_, self.message_ = worst.status, worst.message
 
 
-def _spread(values: Array) -> float:
+def _median(values: Array, weights: Array | None) -> float:
+    """The median, in which a sample of weight 2 is there twice."""
+    if weights is None:
+        return float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weights[order])
+    half = 0.5 * float(sums[-1])
+    low, high = np.searchsorted(sums, half, "left"), np.searchsorted(sums, half, "right")
+    last = len(values) - 1
+    return 0.5 * float(values[order[min(low, last)]] + values[order[min(high, last)]])
+
+
+def _spread(values: Array, weights: Array | None) -> float:
     """The median distance from the median, as a standard deviation; another if that is zero."""
-    distance = np.abs(values - np.median(values))
-    return 1.4826 * float(np.median(distance)) or float(distance.mean()) or 1.0
+    distance = np.abs(values - _median(values, weights))
+    mean = float(np.average(distance, weights=weights))
+    return 1.4826 * _median(distance, weights) or mean or 1.0
 
 
 def _in_units(end: End, unit: float, offset: float, means: Array) -> End:

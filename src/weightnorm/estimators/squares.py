@@ -55,8 +55,7 @@ def fit_squares(
         quick = _Normal.of(prepared.A)
     if quick is not None:
         ends = [
-            quick.limit(y, start, options.ratio)
-            for y, start in zip(targets.T, starts, strict=True)
+            quick.limit(y, start, options.ratio) for y, start in zip(targets.T, starts, strict=True)
         ]
         return Fits(ends, quick.rank, None)
     problem = LeastSquares(prepared.A, targets[:, 0])

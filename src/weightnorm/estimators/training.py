@@ -51,7 +51,6 @@ def train(
     kind, ratio, tol, max_iter = options
     norms = np.linalg.norm(directions, axis=0)
     unit = (directions / np.where(norms > 0, norms, 1.0))[None]
-    largest_eigenvalue = float((problem.singular_values**2).max(initial=0.0))
     chosen = direction_step is not None or scale_step is not None
     state: State | None = None
     limit = None
@@ -66,7 +65,7 @@ def train(
         # As the loss falls so does the curvature, and the steps may grow.
         here = scale * unit[0] if state is None else _of_state(kind, state)
         local = SAFETY * problem.local_curvature(here)
-        curvature = min(problem.smoothness * largest_eigenvalue, local) / damping
+        curvature = min(problem.smoothness, local) / damping
         rule = _rule(
             kind, curvature, ratio * max(largest**2, natural), largest, direction_step, scale_step
         )

@@ -56,8 +56,8 @@ class Centred(LinearOperator):  # type: ignore[misc]
         if self.is_sparse:
             return self
         A = np.subtract(self.X, self.means, order="C" if self.shape[0] <= self.shape[1] else "F")
-        if self.means.any():
-            A -= A.mean(axis=0)  # what rounding left of the means would be a direction of its own
+        if self.means.any():  # what rounding left of the means would be a direction of its own
+            A -= (self.rows**2 / float(self.rows @ self.rows)) @ A
         return np.asarray(self.rows[:, None] * A)
 
     def _matvec(self, v: Array) -> Array:

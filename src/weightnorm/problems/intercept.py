@@ -5,6 +5,7 @@ sample.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,7 +52,11 @@ def second_derivative(loss: Loss, z: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """A loss with a weight per sample.
+    """A loss with a weight per sample, of predictions that are multiplied by the weights' roots.
+
+    With A's rows multiplied by the roots, too, all that depends on A, its singular values and the
+    largest curvature, is that of the weighted samples: a sample of weight 2 is one that is there
+    twice.
 
     Parameters
     ----------
@@ -65,13 +70,19 @@ class Weighted:
     >>> import numpy as np
     >>> from weightnorm.problems.intercept import Weighted
     >>> from weightnorm.problems.losses import Squared
-    >>> Weighted(Squared(np.zeros(2)), np.array([1.0, 4.0])).value(np.ones(2)).tolist()
+    >>> loss = Weighted(Squared(np.zeros(2)), np.array([1.0, 4.0]))
+    >>> loss.value(loss.constant * np.ones(2)).tolist()
     [0.5, 2.0]
     """
 
     loss: Any
     weights: Vector
     checked: ClassVar[bool] = True
+
+    @cached_property
+    def constant(self) -> Vector:
+        """The roots of the weights: how predictions change with an intercept."""
+        return np.sqrt(self.weights)
 
     @property
     def convex(self) -> bool:
@@ -80,21 +91,21 @@ class Weighted:
 
     @property
     def smoothness(self) -> float | None:
-        """The largest second derivative."""
-        own = getattr(self.loss, "smoothness", None)
-        return None if own is None else float(own) * float(self.weights.max(initial=0.0))
+        """The largest second derivative, that of the loss."""
+        own: float | None = getattr(self.loss, "smoothness", None)
+        return own
 
     def value(self, z: Array) -> Array:
         """The weighted losses."""
-        return np.asarray(self.weights * self.loss.value(z))
+        return np.asarray(self.weights * self.loss.value(z / self.constant))
 
     def derivative(self, z: Array) -> Array:
-        """The weighted derivatives."""
-        return np.asarray(self.weights * self.loss.derivative(z))
+        """Their derivatives."""
+        return np.asarray(self.constant * self.loss.derivative(z / self.constant))
 
     def second(self, z: Array) -> Array:
-        """The weighted second derivatives."""
-        return self.weights * second_derivative(self.loss, z)
+        """Their second derivatives: those of the loss."""
+        return second_derivative(self.loss, z / self.constant)
 
     def recession(self) -> Any:
         """As the loss has it; None where it has none."""
@@ -107,7 +118,8 @@ class WithIntercept:
     """min over b of Σ_i ℓ(z_i + b): a loss of z that has its intercept at its best everywhere.
 
     It is convex where ℓ is, and its derivative sums to zero; so gradients lie in the row space of
-    the centred A, and all that holds for a loss of A x holds for this one.
+    the centred A, and all that holds for a loss of A x holds for this one. (For a weighted loss b
+    comes times the roots of the weights, as z does.)
 
     Parameters
     ----------
@@ -129,6 +141,11 @@ class WithIntercept:
     checked: ClassVar[bool] = True
 
     @property
+    def constant(self) -> Any:
+        """How predictions change with the intercept."""
+        return getattr(self.loss, "constant", 1.0)
+
+    @property
     def smoothness(self) -> float | None:
         """The largest second derivative: no more than that of ℓ."""
         own: float | None = getattr(self.loss, "smoothness", None)
@@ -148,23 +165,25 @@ class WithIntercept:
         b = np.zeros(len(z)) if start is None else start
         reach = np.ones(len(z))
         low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
+        one = self.constant
+        size = np.abs(z / one).max(axis=1, initial=0.0)
         for _ in range(MAX_ITERATIONS):
-            at = z + b[:, None]
-            slope = np.asarray(self.loss.derivative(at)).sum(axis=1)
+            at = z + b[:, None] * one
+            slope = (one * np.asarray(self.loss.derivative(at))).sum(axis=1)
             low, high = np.where(slope <= 0, b, low), np.where(slope >= 0, b, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                step = -slope / second_derivative(self.loss, at).sum(axis=1)
+                step = -slope / (one**2 * second_derivative(self.loss, at)).sum(axis=1)
             step = np.where(slope == 0, 0.0, np.clip(step, -reach, reach))
             step = np.where(np.isfinite(step), step, -np.sign(slope) * reach)
             outside = (b + step < low) | (b + step > high)
             with np.errstate(invalid="ignore"):  # both ends are finite where it is outside
                 step = np.where(outside, 0.5 * (low + high) - b, step)
             b, reach = b + step, 2.0 * reach
-            if (np.abs(step) <= ROUNDING * np.abs(b)).all():
+            if (np.abs(step) <= ROUNDING * np.maximum(np.abs(b), size)).all():
                 break
         return b
 
     def _shifted(self, z: Array) -> Array:
         rows = np.atleast_2d(z)
-        shifted = rows + self.intercept(rows)[:, None]
+        shifted = rows + self.intercept(rows)[:, None] * self.constant
         return shifted if z.ndim == 2 else shifted[0]

@@ -18,18 +18,21 @@ from .losses import Logistic
 
 Array = NDArray[np.float64]
 MAX_ITERATIONS = 100
-POWER_STEPS = 12
+POWER_STEPS, DENSE = 40, 300
+# Over the curvature of each class alone: 2 bounds the coupling at a point, and as much again is for
+# steps in which several classes move.
+COUPLED = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class Logits(Problem):
-    """The weighted log-loss of logits W S x_k + b_k, for weights x (n, rank + 1, K); the last
+    """The weighted log-loss of logits a_iᵀx_k + b_k, for weights x (n, rank + 1, K); the last
     coordinate is off the row space, and b is at its best everywhere.
 
     Attributes
     ----------
     columns, singular_values : (m, rank) and (rank,) arrays
-        W and S.
+        W and S of the rows a_i times the roots of their weights.
     targets : (m, K) array
         Ones where a sample is of the class; for K = 1, of the second class.
     weights : (m,) array
@@ -51,13 +54,14 @@ class Logits(Problem):
 
     @cached_property
     def matrix(self) -> Matrix:
-        """W S."""
-        return np.asarray(self.columns * self.singular_values)
+        """The rows a_i in these coordinates."""
+        return np.asarray(self.columns * self.singular_values) / np.sqrt(self.weights)[:, None]
 
     @cached_property
     def smoothness(self) -> float:
-        """The largest second derivative of the loss of one sample in its logits."""
-        return (0.5 if self.softmax else 0.25) * float(self.weights.max())
+        """The largest curvature of the loss anywhere."""
+        largest = float((self.singular_values**2).max(initial=0.0))
+        return (0.5 if self.softmax else 0.25) * largest
 
     @cached_property
     def zero_loss(self) -> float:
@@ -73,7 +77,7 @@ class Logits(Problem):
 
     @cached_property
     def _one_by_one(self) -> Any:
-        return Weighted(Logistic(np.where(self.targets.T > 0, 1.0, -1.0)), self.weights)
+        return Logistic(np.where(self.targets.T > 0, 1.0, -1.0))
 
     def intercept(self, logits: Matrix) -> Vector:
         """The best b (K,) for logits (m, K) without it; zeros if there is none."""
@@ -83,15 +87,16 @@ class Logits(Problem):
         if self.softmax:
             found = self._best_shift(logits, last)
         else:
-            found = WithIntercept(self._one_by_one).intercept(logits.T, last)
+            weighted = Weighted(self._one_by_one, self.weights)
+            found = WithIntercept(weighted).intercept(weighted.constant * logits.T, last)
         self._memory["intercept"] = found
         return found
 
     def losses_and_slopes(self, logits: Matrix) -> tuple[float, Matrix]:
         """The loss and its derivatives (m, K) by the logits (m, K), which include b."""
         if not self.softmax:
-            loss = float(self._one_by_one.value(logits.T).sum())
-            return loss, self._one_by_one.derivative(logits.T).T
+            loss = float((self.weights * self._one_by_one.value(logits.T)).sum())
+            return loss, (self.weights * self._one_by_one.derivative(logits.T)).T
         top = logits.max(axis=1, keepdims=True)
         shares = np.exp(logits - top)  # at most 1: nothing overflows
         sums = shares.sum(axis=1, keepdims=True)
@@ -113,24 +118,29 @@ class Logits(Problem):
         """
         logits = self.matrix @ x[:-1]
         slopes = self.losses_and_slopes(logits + self.intercept(logits))[1]
+        slopes = slopes / np.sqrt(self.weights)[:, None]
         sizes = np.linalg.norm(slopes, axis=0)
         along = np.linalg.norm(self.columns.T @ slopes, axis=0)
         return float((along / np.where(sizes > 0, sizes, 1.0)).max())
 
     def local_curvature(self, x: Matrix) -> float:
-        """About the largest curvature at x: λmax of (W S)ᵀ D (W S), by a few products, times the
-        number 2 that couples classes that compete.
+        """The largest curvature at x, for many coordinates by a few products only; larger for classes
+        that compete.
         """
         logits = self.matrix @ x[:-1]
         slopes = self.losses_and_slopes(logits + self.intercept(logits))[1]
         shares = np.abs(slopes) / self.weights[:, None]  # p, or 1 − p
         second = (self.weights[:, None] * shares * (1.0 - shares)).max(axis=1)
-        v, size = np.ones(self.matrix.shape[1]), 0.0
-        for _ in range(POWER_STEPS):
-            v = self.matrix.T @ (second * (self.matrix @ v))
-            size = float(np.linalg.norm(v))
-            v = v / (size or 1.0)
-        return (2.0 if self.softmax else 1.0) * size
+        if self.matrix.shape[1] <= DENSE:
+            inner = self.matrix.T @ (second[:, None] * self.matrix)
+            size = float(np.linalg.eigvalsh(inner)[-1]) if inner.size else 0.0
+        else:
+            v, size = np.ones(self.matrix.shape[1]), 0.0
+            for _ in range(POWER_STEPS):
+                v = self.matrix.T @ (second * (self.matrix @ v))
+                size = float(np.linalg.norm(v))
+                v = v / (size or 1.0)
+        return (COUPLED if self.softmax else 1.0) * size
 
     def scale_direction_gradients(self, unit: Array, scale: Array) -> tuple[Array, Array, Array]:
         """Loss, ∇_w and ∇_g of each class at x_k = g_k w_k."""
@@ -158,7 +168,7 @@ class Logits(Problem):
             step *= min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
             for _ in range(40):
                 new_loss, new_slopes = self.losses_and_slopes(logits + (b + step))
-                if new_loss <= loss:
+                if new_loss <= loss * (1.0 + 1e-13):  # but for rounding
                     break
                 step = 0.5 * step
             else:

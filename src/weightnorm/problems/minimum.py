@@ -101,10 +101,14 @@ def find_minimum(problem: Any) -> Minimum:
     with_intercept = hasattr(problem.loss, "intercept")
     loss = problem.loss.loss if with_intercept else problem.loss
     inner, lift = problem.whitened
-    model = WithConstant(inner, problem.shape[0]) if with_intercept else inner
-    start = np.zeros(model.size)
+    model, height = inner, 0.0
+    start = np.zeros(inner.size)
     if with_intercept:
-        start[-1] = problem.loss.intercept(np.zeros((1, problem.shape[0])))[0] / model.height
+        constant = np.broadcast_to(problem.loss.constant, problem.shape[:1])
+        height = 1.0 / float(np.linalg.norm(constant))
+        model = WithConstant(inner, height * constant)
+        best = problem.loss.intercept(np.zeros((1, problem.shape[0])))[0]
+        start = np.append(start, best / height)
     signs = _signs(loss)
 
     def separated(z: Vector) -> bool:
@@ -115,7 +119,6 @@ def find_minimum(problem: Any) -> Minimum:
     with np.errstate(under="ignore"):
         found = newton(model, loss, start, stop)
     status, step = _status(found, loss, model, signs is not None and separated(found.z))
-    height = model.height if with_intercept else 0.0
     size = inner.size
     return Minimum(
         weights=lift(found.t[:size]),

@@ -109,36 +109,31 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class WithConstant:
-    """One more, last column, a unit constant, beside those of W."""
+    """One more, last column beside those of W: the unit vector along which an intercept moves."""
 
     inner: Any
-    num_samples: int
+    column: Vector
 
     @property
     def size(self) -> int:
         """How many columns."""
         return int(self.inner.size) + 1
 
-    @property
-    def height(self) -> float:
-        """The entries of the constant column."""
-        return 1.0 / float(np.sqrt(self.num_samples))
-
     def apply(self, t: Vector) -> Vector:
         """W t."""
-        return np.asarray(self.inner.apply(t[:-1]) + self.height * t[-1])
+        return np.asarray(self.inner.apply(t[:-1]) + t[-1] * self.column)
 
     def adjoint(self, slope: Vector) -> Vector:
         """Wᵀ slope."""
-        return np.append(self.inner.adjoint(slope), self.height * slope.sum())
+        return np.append(self.inner.adjoint(slope), self.column @ slope)
 
     def hessian(self, second: Vector) -> Matrix:
         """Wᵀ D W."""
         size = self.size
         whole = np.empty((size, size))
         whole[:-1, :-1] = self.inner.hessian(second)
-        whole[-1, :-1] = whole[:-1, -1] = self.height * self.inner.adjoint(second)
-        whole[-1, -1] = self.height**2 * float(second.sum())
+        whole[-1, :-1] = whole[:-1, -1] = self.inner.adjoint(second * self.column)
+        whole[-1, -1] = float(second @ self.column**2)
         return whole
 
 

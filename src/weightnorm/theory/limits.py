@@ -286,9 +286,7 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
         perp_norm=perp,
         distance=perp,
         assumptions=(*_flow_assumptions(setup, c), settled),
-        paper=(
-            "Theorem 2.5, part I (exact form)" if setup.loss_at is None else "beyond the paper"
-        ),
+        paper=("Theorem 2.5, part I (exact form)" if setup.loss_at is None else "beyond the paper"),
     )
 
 

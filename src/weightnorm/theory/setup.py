@@ -117,9 +117,7 @@ def set_up_convex(problem: Any, scale: Any, direction: Any) -> Setup:
             return float(reduced.value_and_gradient(np.append(x, 0.0)[None])[0][0]) - found.loss
 
     target = problem.factorisation.coordinates(found.weights)
-    return Setup(
-        g0, float(start[-1]), start[:-1], np.zeros(0), target, frame, loss, reduced.slope
-    )
+    return Setup(g0, float(start[-1]), start[:-1], np.zeros(0), target, frame, loss, reduced.slope)
 
 
 def require_attained(problem: GeneralizedLinear) -> Minimum:
