@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .certificate import verify as verify
     from .estimators import WeightNormClassifier as WeightNormClassifier
     from .estimators import WeightNormRegressor as WeightNormRegressor
+    from .estimators import WeightNormRegressorCV as WeightNormRegressorCV
     from .flows import Trajectory as Trajectory
     from .flows import flow as flow
     from .flows import gradient_flow as gradient_flow
@@ -43,6 +44,7 @@ _LAZY = {
     "Trajectory": "flows:Trajectory",
     "verify": "certificate:verify",
     "WeightNormRegressor": "estimators:WeightNormRegressor",
+    "WeightNormRegressorCV": "estimators:WeightNormRegressorCV",
     "WeightNormClassifier": "estimators:WeightNormClassifier",
 }
 
@@ -65,6 +67,7 @@ __all__ = [
     "WeightNorm",
     "WeightNormClassifier",
     "WeightNormRegressor",
+    "WeightNormRegressorCV",
     "__version__",
     "datasets",
     "flow",

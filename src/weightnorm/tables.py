@@ -18,23 +18,58 @@ class TableError(ValueError):
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A CSV or Parquet file."""
+    """A CSV, TSV or Parquet file; text may be compressed (.gz), and separated by semicolons."""
     if not path.is_file():
         raise TableError(f"{path} does not exist, or is no file")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = (
+        suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
+    )
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
+        if kind in (".parquet", ".pq"):
             return pd.read_parquet(path)
-        if path.suffix.lower() in (".csv", ".txt", ".tsv"):
-            table = pd.read_csv(path, sep="\t" if path.suffix.lower() == ".tsv" else ",")
-            index = [name for name in table.columns[:1] if str(name).startswith("Unnamed:")]
-            return table.drop(columns=index)  # the index that pandas writes is no feature
+        if kind in (".csv", ".txt", ".tsv"):
+            return _read_text(path, "\t" if kind == ".tsv" else ",")
     except ImportError as error:
         raise TableError(
             f"reading {path.name} needs pyarrow; install weightnorm[all] ({error})"
         ) from None
-    except (ValueError, OSError, UnicodeDecodeError) as error:
+    except TableError:
+        raise
+    except (ValueError, OSError, EOFError, UnicodeDecodeError) as error:
         raise TableError(f"{path.name} cannot be read as a table: {error}") from None
-    raise TableError(f"{path.name} must be a .csv, .tsv or .parquet file")
+    raise TableError(
+        f"{path.name} must be a .csv, .tsv or .parquet file (text also as .csv.gz or .tsv.gz)"
+    )
+
+
+def _read_text(path: Path, separator: str) -> pd.DataFrame:
+    table = pd.read_csv(path, sep=separator, skipinitialspace=True)
+    only = str(table.columns[0]) if len(table.columns) == 1 else ""
+    if separator == "," and only.count(";") > 0:
+        table = pd.read_csv(path, sep=";", skipinitialspace=True)
+        text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
+        commas = [
+            name for name in text if table[name].astype(str).str.fullmatch(r"\s*-?\d+,\d+\s*").all()
+        ]
+        if commas:
+            table = pd.read_csv(path, sep=";", decimal=",", skipinitialspace=True)
+    names = [str(name).strip() for name in table.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TableError(f"columns with the same name: {', '.join(twice[:8])}; rename them")
+    table.columns = pd.Index(names)
+    index = [name for name in names[:1] if name.startswith("Unnamed:")]
+    return table.drop(columns=index)  # the index that pandas writes is no feature
+
+
+def dropped(names: list[str], table: pd.DataFrame) -> list[str]:
+    """The columns to leave out: names, or several of them with commas between."""
+    found = []
+    for name in names:
+        parts = [name] if name in table.columns else [part.strip() for part in name.split(",")]
+        found += [part for part in parts if part]
+    return found
 
 
 def split_table(
@@ -49,7 +84,12 @@ def split_table(
                 " …" if len(table.columns) > 12 else ""
             )
             raise TableError(f"there is no column {name!r}; the columns are {known}")
-    features = table.drop(columns=[target, *drop])
+    features = number_columns(table.drop(columns=[target, *drop]))
+    return features, _target(table[target], target, classify)
+
+
+def number_columns(features: pd.DataFrame) -> pd.DataFrame:
+    """Features that are all numbers, none missing, infinite or too large to square."""
     if features.shape[1] == 0:
         raise TableError("there is no column left to fit with")
     text = [
@@ -60,17 +100,7 @@ def split_table(
             f"columns that are not numbers: {', '.join(text[:8])}; encode them, or leave them out "
             "with --drop NAME"
         )
-    values = table[target]
-    if not classify and not pd.api.types.is_numeric_dtype(values):
-        raise TableError(f"the target {target!r} is not numeric; encode it, or use --classify")
-    missing = {
-        str(name): int(count)
-        for name, count in table[[*features.columns, target]].isna().sum().items()
-        if count
-    }
-    if missing:
-        listed = ", ".join(f"{name} ({count})" for name, count in list(missing.items())[:8])
-        raise TableError(f"missing values in {listed}; fill them, or remove the rows or columns")
+    _refuse_missing(features)
     numbers = features.to_numpy(dtype=np.float64)
     if not np.isfinite(numbers).all():
         where = features.columns[~np.isfinite(numbers).all(axis=0)]
@@ -83,9 +113,24 @@ def split_table(
             f"values whose squares overflow in {', '.join(map(str, features.columns[huge][:8]))}; "
             "rescale them"
         )
+    return features
+
+
+def _refuse_missing(table: pd.DataFrame) -> None:
+    missing = {str(name): int(count) for name, count in table.isna().sum().items() if count}
+    if missing:
+        listed = ", ".join(f"{name} ({count})" for name, count in list(missing.items())[:8])
+        raise TableError(f"missing values in {listed}; fill them, or remove the rows or columns")
+
+
+def _target(values: Any, name: str, classify: bool) -> Any:
+    """A target without gaps, and of numbers unless it is a class."""
+    if not classify and not pd.api.types.is_numeric_dtype(values):
+        raise TableError(f"the target {name!r} is not numeric; encode it, or use --classify")
+    _refuse_missing(values.to_frame())
     if not classify:
-        _check_target(target, values.to_numpy(dtype=np.float64))
-    return features, values
+        _check_target(name, values.to_numpy(dtype=np.float64))
+    return values
 
 
 def _check_target(name: str, values: Any) -> None:

@@ -15,64 +15,99 @@ from ._terminal import print_json, say
 
 def fit(
     data: Annotated[
-        Path, typer.Argument(help="The table: CSV, TSV or Parquet, one row per sample.")
+        Path,
+        typer.Argument(help="The table: CSV (also .csv.gz), TSV or Parquet, a row per sample."),
     ],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     method: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help="limit (for regression: where training with small steps ends, without iterating), "
-            "rpgd, wn or gd."
+            help="limit (where training with small steps ends, without training), rpgd, wn or gd."
         ),
-    ] = None,
+    ] = "limit",
     classify: Annotated[
         bool, typer.Option("--classify", help="The target is a class, not a number.")
     ] = False,
+    loss: Annotated[
+        str | None, typer.Option(help="For numbers: squared, huber, or poisson for counts.")
+    ] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="A model file of a related target, last year's for instance: keep the share of it "
+            "that cross-validation chooses."
+        ),
+    ] = None,
     scale: Annotated[float, typer.Option(help="The norm of the coefficients at the start.")] = 0.0,
     ratio: Annotated[
         float | None,
         typer.Option(
             help="The scale's rate over the direction's, relative to the squared norm of the "
-            "answer; 0.1 by default."
+            "answer."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="For the direction of the start.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Start from a random direction with this seed, not from the data's own."),
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     drop: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
+        list[str] | None,
+        typer.Option(help="A column to leave out, or several: a,b; may be repeated."),
     ] = None,
     standardize: Annotated[
         bool, typer.Option(help="Bring every feature to mean 0 and variance 1 first.")
     ] = True,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the model to this JSON file, for `weightnorm predict`."),
+    ] = None,
     coefficients: Annotated[
         Path | None, typer.Option(help="Write the coefficients to this CSV file.")
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw this table's early stopping path, its norms against the start's scale, and "
+            "its phase diagram to this picture (png, svg or pdf)."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
-    """Fit a table with weight normalization: score, norm, distance to minimum norm, predicted
-    limit.
+    """Fit a table with weight normalization: score beside ridge's, norm, what the data cannot see.
 
-    Example: `weightnorm fit DATA.csv --target price`
+    Example: `weightnorm fit DATA.csv --target price --out model.json`
     """
     console, notes = Console(), Console(stderr=True)
-    try_path("--coefficients", coefficients, notes)
+    for option, path in (("--coefficients", coefficients), ("--out", out), ("--plot", plot)):
+        try_path(option, path, notes)
     try:
+        from ..estimators.model_file import read_model
         from ..estimators.table import fit_table
-        from ..tables import read_table, split_table
+        from ..tables import TableError, dropped, read_table, split_table
     except ImportError as error:
         say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
         raise typer.Exit(1) from None
-    options: dict[str, Any] = {
-        "scale": scale,
-        "random_state": seed,
-        "method": method or ("rpgd" if classify else "limit"),
-    }
-    if ratio is not None:
-        options["ratio"] = ratio
+    options: dict[str, Any] = {"scale": scale, "method": method}
+    options |= {} if ratio is None else {"ratio": ratio}
+    options |= {} if seed is None else {"direction": "random", "random_state": seed}
     try:
+        if classify and loss is not None:
+            raise TableError("--loss is for numbers, not with --classify")
+        if plot is not None and (classify or loss not in (None, "squared")):
+            raise TableError("--plot draws fits of numbers with the squared loss")
+        options |= {} if loss is None else {"loss": loss}
+        before = None if prior is None else read_model(prior)
         with notes.status("fitting"):
-            features, values = split_table(read_table(data), target, list(drop or []), classify)
-            fitted = fit_table(features, values, classify, folds, standardize, options)
+            table = read_table(data)
+            features, values = split_table(
+                table, target, dropped(list(drop or []), table), classify
+            )
+            fitted = fit_table(features, values, classify, folds, standardize, options, before)
+            if plot is not None:
+                from ..estimators.pictures import draw_fit
+
+                draw_fit(fitted, plot)
     except (ValueError, TypeError, OSError) as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None
@@ -85,16 +120,27 @@ def fit(
             "red",
         )
         raise typer.Exit(2) from None
-    written = save("--coefficients", coefficients, fitted.coefficients.to_csv(index=False), notes)
+    text = fitted.coefficients.to_csv(index=False)
+    written = save("--coefficients", coefficients, text, notes)
+    written = save("--out", out, fitted.model.to_json(), notes) and written
     if as_json:
-        print_json(fitted.facts)
+        print_json(fitted.facts | {"model": _model_facts(fitted.model)})
     else:
         console.print(_table(fitted.facts, standardize))
         for text in fitted.facts["warnings"]:
             say(notes, text, "yellow")
-        if coefficients is not None and written:
-            say(console, f"coefficients: {coefficients}", "dim")
+        if written:
+            places = (("model", out), ("coefficients", coefficients), ("picture", plot))
+            for name, path in places:
+                if path is not None:
+                    say(console, f"{name}: {path}", "dim")
     raise typer.Exit(0 if written else 1)
+
+
+def _model_facts(model: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(model)
 
 
 def _table(facts: dict[str, Any], standardize: bool) -> Table:
@@ -103,38 +149,32 @@ def _table(facts: dict[str, Any], standardize: bool) -> Table:
         title_justify="left",
         show_header=False,
     )
-    score = facts["score_name"]
+    score, folds = facts["score_name"], facts["folds"]
+    norm = "norm of the coefficients" + (", standardized features" if standardize else "")
+    trained = f"{facts['method']} ({facts['status']} after {facts['steps']:,} steps)"
+    exact = f"{facts['method']} ({facts['status']}), without training"
     rows = [
-        (
-            "method",
-            "limit (exact, without iterating)"
-            if facts["method"] == "limit"
-            else f"{facts['method']} ({facts['status']} after {facts['steps']:,} steps)",
-        ),
+        ("method", exact if facts["method"] in ("limit", "prior") else trained),
+        ("", facts["message"]),
         (f"{score}, training", f"{facts['train_score']:.4f}"),
         (
-            f"{score}, {facts['folds']}-fold cross-validation",
+            f"{score}, {folds}-fold cross-validation",
             f"{facts['cv_score']:.4f} ± {facts['cv_spread']:.4f}",
         ),
         (
-            "norm of the coefficients" + (", standardized features" if standardize else ""),
-            f"{facts['norm']:.6g}",
+            "the same by ridge",
+            f"{facts['ridge_cv_score']:.4f} ± {facts['ridge_cv_spread']:.4f}",
         ),
-        ("of which unseen by the data", f"{facts['perp_norm']:.3g}"),
+        (norm, f"{facts['norm']:.6g}"),
     ]
-    if score != "accuracy":  # a classifier has no minimum-norm solution to measure from
+    if facts["perp_norm"] > 0:
+        rows.append(("of which unseen by the data", f"{facts['perp_norm']:.3g}"))
+    if facts["min_norm_distance"] != facts["perp_norm"]:
         rows.append(("distance to minimum norm", f"{facts['min_norm_distance']:.3g}"))
     if "predicted_limit_norm" in facts:
         rows.append(("predicted limit: norm", f"{facts['predicted_limit_norm']:.6g}"))
-        rows.append(
-            (
-                "predicted limit: distance to minimum norm",
-                f"{facts['predicted_limit_min_norm_distance']:.3g}",
-            )
-        )
-        rows.append(
-            ("distance to the predicted limit", f"{facts['distance_to_predicted_limit']:.3g}")
-        )
+        distance = f"{facts['distance_to_predicted_limit']:.3g}"
+        rows.append(("distance to the predicted limit", distance))
     for name, value in rows:
         grid.add_row(name, value)
     return grid

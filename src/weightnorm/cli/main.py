@@ -10,6 +10,7 @@ from .. import __version__
 from ._terminal import prepare_streams
 from .bench import bench
 from .fit import fit
+from .predict import predict
 from .reproduce import reproduce
 from .sweep import sweep
 from .verify import verify
@@ -53,7 +54,10 @@ def _options(
 
     - `weightnorm sweep examples/sweep.toml` — a grid of your own, from a file
 
-    - `weightnorm fit DATA.csv --target NAME` — fit a table of your own, with its score and norms
+    - `weightnorm fit DATA.csv --target NAME --out model.json` — fit a table of your own, with its
+    score and norms
+
+    - `weightnorm predict model.json NEW.csv` — predict the rows of another table with that model
 
     - `weightnorm bench --quick` — how fast it is, here and now
 
@@ -65,6 +69,7 @@ app.command()(reproduce)
 app.command()(verify)
 app.command()(sweep)
 app.command()(fit)
+app.command()(predict)
 app.command()(bench)
 
 

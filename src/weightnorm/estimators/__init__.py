@@ -2,5 +2,6 @@
 
 from .classifier import WeightNormClassifier
 from .regressor import WeightNormRegressor
+from .regressor_cv import WeightNormRegressorCV
 
-__all__ = ["WeightNormClassifier", "WeightNormRegressor"]
+__all__ = ["WeightNormClassifier", "WeightNormRegressor", "WeightNormRegressorCV"]

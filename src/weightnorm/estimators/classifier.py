@@ -403,5 +403,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         self.min_norm_distance_ = self.perp_norm_
         self.n_iter_ = max(end.num_steps for end in ends)
         order = ("unfinished", "max_steps", "stationary", "quasi_separable", "separable")
-        worst = min(ends, key=lambda e: order.index(e.status) if e.status in order else 9)
-        self.status_, self.message_ = worst.status, worst.message
+        ranks = [order.index(end.status) if end.status in order else 9 for end in ends]
+        worst = int(np.argmin(ranks))
+        self.status_, self.message_ = ends[worst].status, ends[worst].message
+        if len(ends) > 1 and len(set(ranks)) > 1:
+            label = self.classes_[worst : worst + 1].tolist()[0]
+            self.message_ = f"class {label} against the rest: {self.message_}"

@@ -314,6 +314,9 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         self.status_, self.message_ = worst.status, worst.message
 
 
+_SIDES: tuple[Any, Any] = ("left", "right")
+
+
 def _median(values: Array, weights: Array | None) -> float:
     """The median, in which a sample of weight 2 is there twice."""
     if weights is None:
@@ -321,9 +324,9 @@ def _median(values: Array, weights: Array | None) -> float:
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weights[order])
     half = 0.5 * float(sums[-1])
-    low, high = np.searchsorted(sums, half, "left"), np.searchsorted(sums, half, "right")
     last = len(values) - 1
-    return 0.5 * float(values[order[min(low, last)]] + values[order[min(high, last)]])
+    low, high = (min(int(np.searchsorted(sums, half, side)), last) for side in _SIDES)
+    return 0.5 * (float(values[order[low]]) + float(values[order[high]]))
 
 
 def _spread(values: Array, weights: Array | None) -> float:
@@ -338,8 +341,8 @@ def _in_units(end: End, unit: float, offset: float, means: Array) -> End:
     with np.errstate(over="ignore", invalid="ignore"):
         coef = unit * end.coef
         intercept = offset + unit * end.intercept - float(means @ coef)
-        numbers = [unit * end.scale, unit * end.perp_norm, unit * end.distance]
-    if not np.isfinite([*coef, intercept, *numbers]).all():
+        scale, perp, distance = (unit * v for v in (end.scale, end.perp_norm, end.distance))
+    if not np.isfinite([*coef, intercept, scale, perp, distance]).all():
         reason = "and the coefficients overflow; rescale y or X"
         raise ValueError(f"y has a largest entry of about {unit:.3g}, {reason}")
-    return End(coef, intercept, *numbers, end.num_steps, end.status, end.message)
+    return End(coef, intercept, scale, perp, distance, end.num_steps, end.status, end.message)

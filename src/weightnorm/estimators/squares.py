@@ -141,9 +141,11 @@ def _train(
     tolerance = max(wanted * float(squares[0]), smallest)
     result, done, error = None, 0, np.inf
     while True:
-        begin = {"scale": scale, "direction": direction} if result is None else {"start": result}
-        left = options.max_iter - done
-        result = run(rule, reachable, tolerance=tolerance, max_steps=left, **begin)
+        begin: Any = {"scale": scale, "direction": direction}
+        begin = begin if result is None else {"start": result}
+        result = run(
+            rule, reachable, tolerance=tolerance, max_steps=options.max_iter - done, **begin
+        )
         if result.status == "diverged" or not np.isfinite(result.weights).all():
             advice = "use smaller direction_step and scale_step"
             steps = done + result.num_steps

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,31 +19,42 @@ from ..problems import LeastSquares
 from ..tables import TableError
 from ..theory import gd_limit
 from .classifier import WeightNormClassifier
+from .model_file import Model
 from .regressor import WeightNormRegressor
+from .regressor_cv import WeightNormRegressorCV
 
-
-def _predicted(model: WeightNormRegressor, X: Any, y: Any) -> dict[str, float]:
-    """Where training tends to as its steps shrink, and how far the fit is from there."""
-    if model.method == "gd":
-        problem = LeastSquares(X - X.mean(axis=0), y - y.mean())
-        end = gd_limit(problem, *model._start(X.shape[1]))
-        coef, distance = end.weights, end.distance
-    else:
-        limit = clone(model).set_params(method="limit").fit(X, y)
-        coef, distance = limit.coef_, limit.min_norm_distance_
-    return {
-        "predicted_limit_norm": float(np.linalg.norm(coef)),
-        "predicted_limit_min_norm_distance": float(distance),
-        "distance_to_predicted_limit": float(np.linalg.norm(coef - model.coef_)),
-    }
+MIN_ROWS = 4
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit and what it says of itself."""
+    """A fit, what it says of itself, and what a prediction needs."""
 
     facts: dict[str, Any]
-    coefficients: pd.DataFrame
+    model: Model
+    estimator: Any
+    standardized: Any
+    target: Any
+
+    @property
+    def coefficients(self) -> pd.DataFrame:
+        """One row per feature and one for the intercept, with means and deviations."""
+        model = self.model
+        names = (
+            ["coefficient"]
+            if len(model.coefficients) == 1
+            else [f"coefficient of {label}" for label in model.classes or ()]
+        )
+        table = pd.DataFrame(
+            {
+                "feature": [*model.features, "(intercept)"],
+                "mean": [*model.means, 0.0],
+                "deviation": [*model.deviations, 1.0],
+            }
+        )
+        for name, row, intercept in zip(names, model.coefficients, model.intercepts, strict=True):
+            table[name] = [*row, intercept]
+        return table
 
 
 def fit_table(
@@ -51,56 +64,128 @@ def fit_table(
     folds: int,
     standardize: bool,
     options: dict[str, Any],
+    prior: Model | None = None,
 ) -> Fitted:
-    """Fit, cross-validate, and compare with the predicted limit."""
-    if len(features) < 4:
+    """Fit, cross-validate beside ridge, and compare training with its predicted limit."""
+    if len(features) < MIN_ROWS:
         count = len(features)
-        raise TableError(f"the table has {count} rows; a cross-validated fit needs at least 4")
-    folds = min(folds, len(features) // 2)
-    kind: Any = WeightNormClassifier if classify else WeightNormRegressor
+        raise TableError(
+            f"the table has {count} rows; a cross-validated fit needs at least {MIN_ROWS}"
+        )
+    if folds > len(features):
+        raise TableError(f"{folds} folds are more than the {len(features)} rows there are")
     values = np.asarray(target) if classify else np.asarray(target, dtype=np.float64)
-    if classify:
-        counts = pd.Series(values).value_counts()
-        if len(counts) > 1 and counts.min() < 2:
-            raise TableError(
-                f"class {counts.idxmin()!r} has one member only; cross-validation needs two of each"
-            )
-        folds = max(2, min(folds, int(counts.min())))
-    shuffled: Any = (StratifiedKFold if classify else KFold)(folds, shuffle=True, random_state=0)
-    steps = [StandardScaler()] if standardize else []
-    model = make_pipeline(*steps, kind(**options))
+    splits = _splits(values, classify, folds)
+    scaler = StandardScaler() if standardize else None
+    numbers = features.to_numpy(dtype=np.float64)
+    estimator = _estimator(classify, options, prior, list(map(str, features.columns)))
+    if prior is not None:
+        spread = numbers.std(axis=0) if standardize else np.ones(numbers.shape[1])
+        estimator.direction = estimator.direction * np.where(spread > 0, spread, 1.0)
+    pipeline = make_pipeline(*([scaler] if scaler else []), estimator)
+    baseline: Any = LogisticRegression(max_iter=2000) if classify else RidgeCV(_ALPHAS)
+    ridge = make_pipeline(StandardScaler(), baseline)
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
-        model.fit(features, values)  # first: what is wrong with the data is said once
-        scores = cross_val_score(model, features, values, cv=shuffled, error_score="raise")
-        last = model[-1]
-        coefficients = np.atleast_2d(last.coef_)
+        pipeline.fit(numbers, values)  # first: what is wrong with the data is said once
+        scores = cross_val_score(pipeline, numbers, values, cv=splits, error_score="raise")
+        last = pipeline[-1]
         facts: dict[str, Any] = {
             "samples": len(features),
             "features": features.shape[1],
-            "method": last.method,
+            "method": getattr(last, "method", "prior"),
             "status": last.status_,
+            "message": last.message_,
             "steps": last.n_iter_,
-            "train_score": float(model.score(features, values)),
+            "rank": last.rank_,
+            "train_score": float(pipeline.score(numbers, values)),
             "score_name": "accuracy" if classify else "R²",
-            "folds": folds,
+            "folds": splits.get_n_splits(),
             "cv_score": float(scores.mean()),
             "cv_spread": float(scores.std()),
-            "norm": float(np.linalg.norm(coefficients)),
+            "norm": float(np.linalg.norm(last.coef_)),
             "perp_norm": last.perp_norm_,
             "min_norm_distance": last.min_norm_distance_,
         }
-        if not classify:
-            facts |= _predicted(
-                last,
-                model[:-1].transform(features) if steps else features.to_numpy(dtype=np.float64),
-                values,
-            )
+        standard = pipeline[:-1].transform(numbers) if scaler else numbers
+        if isinstance(last, WeightNormRegressorCV):
+            facts |= {"share": last.share_, "time": last.time_}
+        elif not classify and last.method != "limit" and last.loss == "squared":
+            facts |= _predicted(last, standard, values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the baseline's own troubles are not the fit's
+        beside = cross_val_score(ridge, numbers, values, cv=splits)
+    facts |= {"ridge_cv_score": float(beside.mean()), "ridge_cv_spread": float(beside.std())}
     facts["warnings"] = sorted({str(note.message) for note in notes})
-    rows = {"feature": list(map(str, features.columns))}
-    names = (
-        ["coefficient"]
-        if len(coefficients) == 1
-        else [f"coefficient of {name}" for name in last.classes_]
+    model = _model(last, scaler, features.columns, str(getattr(target, "name", "target")), facts)
+    return Fitted(facts, model, last, standard, values)
+
+
+_ALPHAS = np.logspace(-3, 5, 33)
+
+
+def _estimator(
+    classify: bool, options: dict[str, Any], prior: Model | None, features: list[str]
+) -> Any:
+    if prior is None:
+        return WeightNormClassifier(**options) if classify else WeightNormRegressor(**options)
+    if classify or prior.kind != "regressor":
+        raise TableError("a prior is for the regression of a number, and from one")
+    missing = [name for name in features if name not in prior.features]
+    if len(missing) == len(features):
+        raise TableError("the prior has none of the columns of this table")
+    rows = dict(zip(prior.features, prior.raw_coefficients()[0][0], strict=True))
+    # for features as they are; a feature the prior does not know has none
+    return WeightNormRegressorCV(np.array([rows.get(name, 0.0) for name in features]))
+
+
+def _splits(values: Any, classify: bool, folds: int) -> Any:
+    if not classify:
+        # a score needs two rows to be left out
+        return KFold(min(folds, len(values) // 2), shuffle=True, random_state=0)
+    counts = pd.Series(values).value_counts()
+    if len(counts) > 1 and counts.min() < 2:
+        least = counts.index[int(np.argmin(counts.to_numpy()))]
+        raise TableError(f"class {least} has one member only; cross-validation needs two of each")
+    folds = max(2, min(folds, int(counts.min())))
+    return StratifiedKFold(folds, shuffle=True, random_state=0)
+
+
+def _predicted(model: WeightNormRegressor, X: Any, y: Any) -> dict[str, float]:
+    """Where training tends to as its steps shrink, and how far the fit is from there."""
+    if model.method == "gd":
+        problem = LeastSquares(X - X.mean(axis=0), y - y.mean())
+        start = model._starts(1, X.shape[1])[0]
+        direction = start.direction
+        if direction is None:  # Xᵀy; any other if that is zero
+            direction = problem.A.T @ problem.y
+            direction = direction if direction.any() else np.ones(X.shape[1])
+        coef = gd_limit(problem, start.scale, direction).weights
+    else:
+        coef = clone(model).set_params(method="limit", tol=None, max_iter=None).fit(X, y).coef_
+    return {
+        "predicted_limit_norm": float(np.linalg.norm(coef)),
+        "distance_to_predicted_limit": float(np.linalg.norm(coef - model.coef_)),
+    }
+
+
+def _model(last: Any, scaler: Any, columns: Any, target: str, facts: dict[str, Any]) -> Model:
+    coefficients = np.atleast_2d(last.coef_)
+    size = coefficients.shape[1]
+    loss = getattr(last, "loss", "squared")
+    labels = getattr(last, "classes_", None)
+    return Model(
+        kind="classifier" if labels is not None else "counts" if loss == "poisson" else "regressor",
+        target=target,
+        features=list(map(str, columns)),
+        means=(np.zeros(size) if scaler is None else scaler.mean_).tolist(),
+        deviations=(np.ones(size) if scaler is None else scaler.scale_).tolist(),
+        coefficients=coefficients.tolist(),
+        intercepts=np.atleast_1d(last.intercept_).tolist(),
+        classes=None if labels is None else np.asarray(labels).tolist(),
+        multi_class=getattr(last, "multi_class", "ovr"),
+        method=facts["method"],
+        status=facts["status"],
+        message=facts["message"],
+        version=version("weightnorm"),
     )
-    return Fitted(facts, pd.DataFrame(rows | dict(zip(names, coefficients, strict=True))))

@@ -5,9 +5,18 @@ labelled, saved or drawn over. All share one style; its colours can be told apar
 colour-blind, and lines that may overlap differ in dashes as well.
 """
 
+from .early_stopping import early_stopping
+from .limit_norms import limit_norms
 from .norms import end_norms
 from .paths import path
 from .phase import phase_diagram
 from .trajectories import trajectory
 
-__all__ = ["end_norms", "path", "phase_diagram", "trajectory"]
+__all__ = [
+    "early_stopping",
+    "end_norms",
+    "limit_norms",
+    "path",
+    "phase_diagram",
+    "trajectory",
+]

@@ -108,7 +108,7 @@ def phase_diagram(
     >>> wn.plot.phase_diagram((3.0, 0.6**0.5), printed=True).get_ylabel()
     'ratio of rates, c = γ/η'
     """
-    gstar, q0 = _numbers(problem, direction)
+    gstar, q0 = start_numbers(problem, direction)
     g0 = np.linspace(0.0, gstar * 5 / 3, 200) if scales is None else scales
     c = (gstar / 3) ** 2 * np.geomspace(0.05, 50.0, 200) if ratios is None else ratios
     return draw_phase(phase_data(gstar, q0, g0, c), ax, printed=printed)
@@ -174,7 +174,7 @@ def _name_region(ax: Any, x: Any, y: Any, inside: Any, text: str, halo: Any) -> 
     ax.text(place, y[row], text, fontsize=9, path_effects=halo, ha="center", va="center")
 
 
-def _numbers(problem: Any, direction: Any) -> tuple[float, float]:
+def start_numbers(problem: Any, direction: Any) -> tuple[float, float]:
     """‖x*‖ and ‖w0⊥‖ of a problem and a start, or of a pair that gives them."""
     if isinstance(problem, tuple | list) and len(problem) == 2:
         gstar = _validate.real("problem[0], ‖x*‖,", problem[0], minimum=0.0, strict=True)

@@ -153,15 +153,16 @@ class WithIntercept:
 
     def value(self, z: Array) -> Array:
         """The summed loss (n,)."""
-        return np.asarray(self.loss.value(self._shifted(z))).sum(axis=-1)
+        return np.asarray(np.asarray(self.loss.value(self._shifted(z))).sum(axis=-1))
 
     def derivative(self, z: Array) -> Array:
         """ℓ′ at z + b."""
         return np.asarray(self.loss.derivative(self._shifted(z)))
 
     def intercept(self, z: Array, start: Vector | None = None) -> Vector:
-        """The best b of every row of z, from a guess: where Σ ℓ′(z + b) = 0, by Newton's steps, in a
-        bracket once there is one."""
+        """The best b of every row of z, from a guess: where Σ ℓ′(z + b) = 0, by Newton's steps,
+        in a bracket once there is one.
+        """
         b = np.zeros(len(z)) if start is None else start
         reach = np.ones(len(z))
         low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
@@ -186,4 +187,4 @@ class WithIntercept:
     def _shifted(self, z: Array) -> Array:
         rows = np.atleast_2d(z)
         shifted = rows + self.intercept(rows)[:, None] * self.constant
-        return shifted if z.ndim == 2 else shifted[0]
+        return np.asarray(shifted if z.ndim == 2 else shifted[0])

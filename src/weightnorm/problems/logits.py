@@ -35,7 +35,7 @@ class Logits(Problem):
         W and S of the rows a_i times the roots of their weights.
     targets : (m, K) array
         Ones where a sample is of the class; for K = 1, of the second class.
-    weights : (m,) array
+    counts : (m,) array
         What every sample counts.
     softmax : bool
         Whether the classes compete; otherwise the loss is the sum of a logistic loss for each.
@@ -46,7 +46,7 @@ class Logits(Problem):
     columns: Matrix
     singular_values: Vector
     targets: Matrix
-    weights: Vector
+    counts: Vector
     softmax: bool = False
     with_intercept: bool = True
     # the last b: the next is near, and found in two steps from there
@@ -55,7 +55,7 @@ class Logits(Problem):
     @cached_property
     def matrix(self) -> Matrix:
         """The rows a_i in these coordinates."""
-        return np.asarray(self.columns * self.singular_values) / np.sqrt(self.weights)[:, None]
+        return np.asarray(self.columns * self.singular_values) / np.sqrt(self.counts)[:, None]
 
     @cached_property
     def smoothness(self) -> float:
@@ -73,7 +73,7 @@ class Logits(Problem):
     def total_weight(self) -> float:
         """What a mean loss is divided by."""
         classes = 1 if self.softmax else self.targets.shape[1]
-        return float(self.weights.sum()) * classes
+        return float(self.counts.sum()) * classes
 
     @cached_property
     def _one_by_one(self) -> Any:
@@ -87,7 +87,7 @@ class Logits(Problem):
         if self.softmax:
             found = self._best_shift(logits, last)
         else:
-            weighted = Weighted(self._one_by_one, self.weights)
+            weighted = Weighted(self._one_by_one, self.counts)
             found = WithIntercept(weighted).intercept(weighted.constant * logits.T, last)
         self._memory["intercept"] = found
         return found
@@ -95,13 +95,13 @@ class Logits(Problem):
     def losses_and_slopes(self, logits: Matrix) -> tuple[float, Matrix]:
         """The loss and its derivatives (m, K) by the logits (m, K), which include b."""
         if not self.softmax:
-            loss = float((self.weights * self._one_by_one.value(logits.T)).sum())
-            return loss, (self.weights * self._one_by_one.derivative(logits.T)).T
+            loss = float((self.counts * self._one_by_one.value(logits.T)).sum())
+            return loss, (self.counts * self._one_by_one.derivative(logits.T)).T
         top = logits.max(axis=1, keepdims=True)
         shares = np.exp(logits - top)  # at most 1: nothing overflows
         sums = shares.sum(axis=1, keepdims=True)
         each = (np.log(sums) + top)[:, 0] - (logits * self.targets).sum(axis=1)
-        return float(self.weights @ each), self.weights[:, None] * (shares / sums - self.targets)
+        return float(self.counts @ each), self.counts[:, None] * (shares / sums - self.targets)
 
     def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """Loss (n,) and gradient (n, rank + 1, K)."""
@@ -118,19 +118,19 @@ class Logits(Problem):
         """
         logits = self.matrix @ x[:-1]
         slopes = self.losses_and_slopes(logits + self.intercept(logits))[1]
-        slopes = slopes / np.sqrt(self.weights)[:, None]
+        slopes = slopes / np.sqrt(self.counts)[:, None]
         sizes = np.linalg.norm(slopes, axis=0)
         along = np.linalg.norm(self.columns.T @ slopes, axis=0)
         return float((along / np.where(sizes > 0, sizes, 1.0)).max())
 
     def local_curvature(self, x: Matrix) -> float:
-        """The largest curvature at x, for many coordinates by a few products only; larger for classes
-        that compete.
+        """The largest curvature at x, for many coordinates by a few products only; larger for
+        classes that compete.
         """
         logits = self.matrix @ x[:-1]
         slopes = self.losses_and_slopes(logits + self.intercept(logits))[1]
-        shares = np.abs(slopes) / self.weights[:, None]  # p, or 1 − p
-        second = (self.weights[:, None] * shares * (1.0 - shares)).max(axis=1)
+        shares = np.abs(slopes) / self.counts[:, None]  # p, or 1 − p
+        second = (self.counts[:, None] * shares * (1.0 - shares)).max(axis=1)
         if self.matrix.shape[1] <= DENSE:
             inner = self.matrix.T @ (second[:, None] * self.matrix)
             size = float(np.linalg.eigvalsh(inner)[-1]) if inner.size else 0.0
@@ -159,8 +159,8 @@ class Logits(Problem):
         loss, slopes = self.losses_and_slopes(logits + b)
         for _ in range(MAX_ITERATIONS):
             gradient = slopes.sum(axis=0)
-            shares = slopes + self.weights[:, None] * self.targets  # weight × probability
-            probabilities = shares / self.weights[:, None]
+            shares = slopes + self.counts[:, None] * self.targets  # weight × probability
+            probabilities = shares / self.counts[:, None]
             inner = np.diag(shares.sum(axis=0)) - shares.T @ probabilities
             # the mean is fixed; and a class that has all but vanished moves by no more than 2
             inner += np.full_like(inner, max(float(np.trace(inner)), 1e-300) / len(b))

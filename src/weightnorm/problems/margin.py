@@ -3,7 +3,7 @@
 min ‖v‖ over s_i (a_iᵀ v + b) ≥ 1 is a least distance problem, which Lawson and Hanson solve by
 nonnegative least squares: its solution u ≥ 0 weights the samples, and the nearest points of the two
 convex hulls are their averages with these weights. The margin of the direction v found is a lower
-bound; half the distance of any two points of the hulls is an upper one. Their difference is the gap.
+bound; half the distance of any two points of the hulls is an upper one; the gap is between them.
 """
 
 from __future__ import annotations

@@ -51,8 +51,9 @@ def receding_direction(model: Any, loss: Any, candidates: list[Vector]) -> Vecto
             return t
     if signs.size * model.size > LARGEST_PROGRAM:
         return None
-    t = _by_program(model, signs, fixed)
-    return t if t is not None and _recedes(model.apply(t), signs, fixed) else None
+    found = _by_program(model, signs, fixed)
+    good = found is not None and _recedes(model.apply(found), signs, fixed)
+    return found if good else None
 
 
 def _recedes(change: Vector, signs: Vector, fixed: NDArray[np.bool_]) -> bool:

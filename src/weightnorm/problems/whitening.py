@@ -72,7 +72,7 @@ class Triangular:
 
     def adjoint(self, slope: Vector) -> Vector:
         """Wᵀ slope."""
-        return self._solve(np.asarray(self.A.T @ slope)[self.kept], trans=1)
+        return np.asarray(self._solve(np.asarray(self.A.T @ slope)[self.kept], trans=1))
 
     def hessian(self, second: Vector) -> Matrix:
         """Wᵀ D W."""

@@ -53,6 +53,7 @@ from .limits import (
     limit_scale,
     limit_square,
     perp_of_limit,
+    ratio_for_share,
 )
 from .one_step import invariant_drift, rpgd_step, wn_step
 from .rates import convergence_time, loss_envelope, loss_rate_bounds
@@ -113,6 +114,7 @@ __all__ = [
     "perp_contraction",
     "perp_factor",
     "perp_of_limit",
+    "ratio_for_share",
     "restart_limit",
     "rpgd_step",
     "scale_gap",

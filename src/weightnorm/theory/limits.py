@@ -215,6 +215,40 @@ def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
         return np.where((q0 == 0) | (g_limit == 0), 0.0, g_limit * np.exp(np.log(q0) + exponent))
 
 
+def ratio_for_share(gstar: float, q0: float, perp: float) -> float | None:
+    """The ratio with which the WN flow from scale 0 keeps a given unseen part.
+
+    The inverse of `limit_perp` at g0 = 0, in units of g*²: with G = g*² + ‖x∞⊥‖² the flow's
+    equation is ‖x∞⊥‖ = √G q0 e^{−G/2c}, so c = G/(2 log(√G q0/‖x∞⊥‖)).
+
+    Parameters
+    ----------
+    gstar : float
+        g*, the norm of the minimum-norm solution x*.
+    q0 : float
+        Norm of the part of the unit start direction orthogonal to the row space of A; in [0, 1].
+    perp : float
+        ‖x∞⊥‖, what is to be kept.
+
+    Returns
+    -------
+    float or None
+        c/g*²; None where no ratio keeps as much (or as little: 0).
+
+    Examples
+    --------
+    >>> from weightnorm.theory import limit_perp, ratio_for_share
+    >>> ratio = ratio_for_share(gstar=3.0, q0=0.6, perp=1.0)
+    >>> float(limit_perp(0.0, 3.0, 0.6, 9.0 * ratio).round(9))
+    1.0
+    """
+    if not (gstar > 0 and q0 > 0 and perp > 0):
+        return None
+    square = gstar**2 + perp**2
+    log = 0.5 * np.log(square) + np.log(q0) - np.log(perp)
+    return float(square / (2.0 * log) / gstar**2) if log > 0 else None
+
+
 def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
     return (assume("c > 0", c > 0), assume("y ≠ 0", setup.gstar > 0))
 

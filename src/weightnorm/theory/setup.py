@@ -103,7 +103,7 @@ def set_up_convex(problem: Any, scale: Any, direction: Any) -> Setup:
     """The same for least squares and for every convex loss of A x with an attained minimum, which
     takes the place of x*.
     """
-    if not isinstance(problem, GeneralizedLinear):
+    if not hasattr(problem, "minimum"):  # least squares has its own, by factorisation
         return set_up(problem, scale, direction)
     found = require_attained(problem)
     g0 = _validate.squarable("scale", scale)

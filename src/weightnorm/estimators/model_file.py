@@ -1,0 +1,164 @@
+"""A fitted model as plain JSON: everything that a prediction needs, and nothing to unpickle."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from ..tables import TableError
+
+Array = NDArray[np.float64]
+FORMAT = "weightnorm model 1"
+KINDS = ("regressor", "counts", "classifier")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A linear model of standardised features: ((x − mean)/deviation) · coefficients + intercept.
+
+    Attributes
+    ----------
+    kind : str
+        "regressor"; "counts", whose predictions are exponentials; "classifier".
+    target : str
+        The column it predicts.
+    features : list of str
+        The columns it needs, in this order.
+    means, deviations : lists of float
+        Of the features; 0 and 1 where they were not standardised.
+    coefficients : list of lists of float
+        One row per target, or per class; one row for two classes.
+    intercepts : list of float
+        One per row.
+    classes : list, or None
+        The labels of a classifier.
+    multi_class : str
+        "ovr" or "softmax", for more than two classes.
+    method, status, message : str
+        How it was fitted, and how that ended.
+    version : str
+        Of weightnorm.
+    """
+
+    kind: str
+    target: str
+    features: list[str]
+    means: list[float]
+    deviations: list[float]
+    coefficients: list[list[float]]
+    intercepts: list[float]
+    classes: list[Any] | None
+    multi_class: str
+    method: str
+    status: str
+    message: str
+    version: str
+
+    def to_json(self) -> str:
+        """The text of a model file."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+
+    def raw_coefficients(self) -> tuple[Array, Array]:
+        """Coefficients and intercepts for features as they are, not standardised."""
+        rows = np.array(self.coefficients) / np.array(self.deviations)
+        return rows, np.array(self.intercepts) - rows @ np.array(self.means)
+
+    def predict(self, features: Array) -> pd.DataFrame:
+        """A column `prediction`, and for a classifier one with the probability of every class."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            standard = (features - np.array(self.means)) / np.array(self.deviations)
+            z = standard @ np.array(self.coefficients).T + np.array(self.intercepts)
+        if not np.isfinite(z).all():
+            raise TableError("the features have values so large that the predictions overflow")
+        if self.kind == "regressor":
+            return pd.DataFrame({"prediction": z[:, 0]})
+        if self.kind == "counts":
+            return pd.DataFrame({"prediction": np.exp(np.minimum(z[:, 0], 700.0))})
+        assert self.classes is not None
+        if len(self.classes) == 2:
+            shares = np.column_stack([expit(-z[:, 0]), expit(z[:, 0])])
+            which = (z[:, 0] > 0).astype(int)
+        else:
+            which = z.argmax(axis=1)
+            each = np.maximum(expit(z), np.finfo(np.float64).tiny)
+            shares = (
+                softmax(z, axis=1)
+                if self.multi_class == "softmax"
+                else each / each.sum(axis=1, keepdims=True)
+            )
+        labels = pd.Series([self.classes[k] for k in which], name="prediction")
+        names = [f"probability of {label}" for label in self.classes]
+        return pd.concat([labels, pd.DataFrame(shares, columns=names)], axis=1)
+
+
+def read_model(path: Path) -> Model:
+    """Read a model file, and refuse what is none.
+
+    Parameters
+    ----------
+    path : Path
+        Written by `weightnorm fit --out`.
+
+    Returns
+    -------
+    Model
+        What it holds.
+
+    Raises
+    ------
+    TableError
+        If the file is missing, truncated, or not of this format.
+    """
+    if not path.is_file():
+        raise TableError(f"{path} does not exist, or is no file")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path.name} is no model file: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise TableError(
+            f"{path.name} is no model file of this version; make one with weightnorm fit --out"
+        )
+    names = {field.name for field in fields(Model)}
+    given = set(data) - {"format"}
+    if given != names:
+        missing, unknown = sorted(names - given), sorted(given - names)
+        raise TableError(
+            f"{path.name} is damaged: it lacks {missing or 'nothing'}, and has unknown "
+            f"{unknown or 'nothing'}"
+        )
+    model = Model(**{name: data[name] for name in names})
+    _check(path.name, model)
+    return model
+
+
+def _check(name: str, model: Model) -> None:
+    """The shapes fit together, and everything is a number."""
+    try:
+        size = len(model.features)
+        numbers = [np.array(getattr(model, key), dtype=np.float64) for key in
+                   ("means", "deviations", "coefficients", "intercepts")]  # fmt: skip
+        rows = numbers[3].size
+        labels = len(model.classes or ())
+        good = (
+            model.kind in KINDS
+            and [array.shape for array in numbers] == [(size,), (size,), (rows, size), (rows,)]
+            and all(np.isfinite(array).all() for array in numbers)
+            and bool((numbers[1] > 0).all())
+            and (
+                (labels == 2 and rows == 1) or (labels > 2 and rows == labels)
+                if model.kind == "classifier"
+                else rows == 1
+            )
+        )
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise TableError(f"{name} is damaged: its numbers do not fit together")

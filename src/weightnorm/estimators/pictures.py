@@ -1,0 +1,53 @@
+"""Pictures of one's own table: what `weightnorm fit --plot` draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._files import replacing
+from ..plot import early_stopping, limit_norms, phase_diagram
+from ..problems import LeastSquares
+from ..tables import TableError
+from .regressor_cv import WeightNormRegressorCV
+from .table import Fitted
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def draw_fit(fitted: Fitted, path: Path) -> None:
+    """Draw a fitted table: its path, its norms against the start, its phase diagram.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Of numbers, with the squared loss.
+    path : Path
+        The picture to write.
+
+    Raises
+    ------
+    TableError
+        If the picture's format is not known, or nothing is left to draw.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    if path.suffix.lower() not in FORMATS:
+        raise TableError(f"--plot {path.name} must end in {', '.join(FORMATS)}")
+    X, y = fitted.standardized, fitted.target
+    model = fitted.estimator
+    if not isinstance(model, WeightNormRegressorCV):
+        model = WeightNormRegressorCV().fit(X, y)
+    problem = LeastSquares(X - X.mean(axis=0), y - y.mean())
+    if not float(np.linalg.norm(problem.target)):
+        raise TableError("--plot: the target is constant; there is nothing to draw")
+    figure = Figure(figsize=(7.0, 11.0), layout="constrained")
+    upper, middle, lower = figure.subplots(3, 1)
+    early_stopping(model, upper).set_title("Early stopping and ridge")
+    direction = model.direction
+    limit_norms(problem, middle, direction=direction).set_title("Norm against the start's scale")
+    phase_diagram(problem, lower, direction=direction).set_title("Distance from minimum norm")
+    with replacing(path) as spare, mpl.rc_context({"svg.hashsalt": "weightnorm"}):
+        figure.savefig(spare, format=path.suffix[1:].lower(), dpi=110)

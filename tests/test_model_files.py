@@ -1,0 +1,219 @@
+"""`weightnorm fit --out`, `weightnorm predict`, and the tables they read."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import plain, run
+from sklearn.datasets import load_iris
+
+import weightnorm as wn
+from weightnorm.estimators.model_file import read_model
+from weightnorm.tables import TableError, dropped, read_table
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3)) * [1.0, 1e3, 1e-3] + [5.0, -2e3, 0.0]
+    data = pd.DataFrame(X, columns=["a", "b", "c"])
+    data["price"] = X @ [1.0, 2e-3, 3e3] + 7.0 + 0.1 * rng.standard_normal(40)
+    data["count"] = rng.poisson(np.exp(0.3 * (X[:, 0] - 5.0)))
+    data["kind"] = np.array(["x", "y", "z"])[rng.integers(0, 3, 40)]
+    return data
+
+
+def fitted(path, tmp_path, *options):
+    model = tmp_path / "model.json"
+    result = run("fit", str(path), *options, "--out", str(model), "--json")
+    assert result.exit_code == 0, result.output
+    return model
+
+
+def test_predictions_are_those_of_the_estimator(table, tmp_path):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    X, y = table[["a", "b", "c"]].to_numpy(), table.price.to_numpy()
+    model = fitted(path, tmp_path, "--target", "price", "--drop", "count,kind")
+    out = tmp_path / "out.csv"
+    result = run("predict", str(model), str(path), "--out", str(out))
+    assert result.exit_code == 0, result.output
+    best = wn.WeightNormRegressor().fit(X, y)
+    np.testing.assert_allclose(pd.read_csv(out).prediction, best.predict(X), rtol=1e-9)
+    # columns in another order, others beside them: found by name
+    shuffled = tmp_path / "shuffled.csv.gz"
+    table[["kind", "c", "a", "b"]].to_csv(shuffled, index=False)
+    again = run("predict", str(model), str(shuffled))
+    assert again.exit_code == 0
+    assert again.stdout.splitlines() == out.read_text().splitlines()
+
+
+def test_predictions_of_counts_and_classes(table, tmp_path):
+    path = tmp_path / "data.parquet"
+    table.to_parquet(path)
+    X = table[["a", "b", "c"]].to_numpy()
+    counts = fitted(
+        path,
+        tmp_path,
+        "--target",
+        "count",
+        "--drop",
+        "price",
+        "--drop",
+        "kind",
+        "--loss",
+        "poisson",
+    )
+    result = run("predict", str(counts), str(path), "--out", str(tmp_path / "counts.csv"))
+    assert result.exit_code == 0
+    best = wn.WeightNormRegressor(loss="poisson").fit(X, table["count"])
+    written = pd.read_csv(tmp_path / "counts.csv").prediction
+    np.testing.assert_allclose(written, best.predict(X), rtol=1e-7)
+    for options in ([], ["--method", "rpgd"]):
+        kinds = fitted(
+            path, tmp_path, "--target", "kind", "--classify", "--drop", "price,count", *options
+        )
+        run("predict", str(kinds), str(path), "--out", str(tmp_path / "kinds.csv"))
+        written = pd.read_csv(tmp_path / "kinds.csv")
+        shares = written[[f"probability of {name}" for name in "xyz"]].to_numpy()
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
+        assert (np.array(["x", "y", "z"])[shares.argmax(axis=1)] == written.prediction).all()
+        if not options:
+            best = wn.WeightNormClassifier().fit(X, table.kind)
+            np.testing.assert_allclose(shares, best.predict_proba(X), atol=1e-6)
+
+
+def test_two_classes_and_numbers_as_labels(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    data = pd.DataFrame(X[50:], columns=list("pqrs")).assign(kind=y[50:])
+    path = tmp_path / "iris.tsv"
+    data.to_csv(path, index=False, sep="\t")
+    model = fitted(path, tmp_path, "--target", "kind", "--classify")
+    assert json.loads(model.read_text())["classes"] == [1, 2]
+    run("predict", str(model), str(path), "--out", str(tmp_path / "out.csv"))
+    written = pd.read_csv(tmp_path / "out.csv")
+    assert (written.prediction == y[50:]).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is no model file"),
+        (lambda text: "[]", "is no model file of this version"),
+        (lambda text: text.replace("weightnorm model 1", "weightnorm model 9"), "of this version"),
+        (lambda text: text.replace('"means"', '"mean"'), "damaged: it lacks ['means']"),
+        (lambda text: _change(text, means=[1.0]), "numbers do not fit together"),
+        (lambda text: _change(text, kind="tree"), "numbers do not fit together"),
+        (lambda text: _change(text, deviations=[0.0, 1.0, 1.0]), "numbers do not fit together"),
+        (lambda text: _change(text, coefficients=["a"]), "numbers do not fit together"),
+    ],
+)
+def test_a_damaged_model_is_named(table, tmp_path, damage, message):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    model = fitted(path, tmp_path, "--target", "price", "--drop", "count,kind")
+    model.write_text(damage(model.read_text()))
+    with pytest.raises(TableError):
+        read_model(model)
+    result = run("predict", str(model), str(path))
+    assert result.exit_code == 2
+    assert message in plain(result.stderr)
+
+
+def _change(text, **values):
+    return json.dumps(json.loads(text) | values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="b"), "lacks columns that the model needs: b"),
+        (lambda t: t.assign(b=np.nan), "missing values in b (40)"),
+        (lambda t: t.assign(b="text"), "columns that are not numbers: b"),
+        (lambda t: t.assign(b=np.inf), "infinite values in b"),
+    ],
+)
+def test_a_table_that_cannot_be_predicted_is_told_so(table, tmp_path, change, message):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    model = fitted(path, tmp_path, "--target", "price", "--drop", "count,kind")
+    change(table).to_csv(path, index=False)
+    result = run("predict", str(model), str(path))
+    assert result.exit_code == 2
+    assert message in plain(result.stderr)
+
+
+def test_a_prior_from_a_model_file(tmp_path):
+    """Last year's model, in other units of its features' spread, is kept where it helps."""
+    rng = np.random.default_rng(1)
+    truth = rng.standard_normal(60)
+    names = [f"x{i}" for i in range(60)]
+    units = 10.0 ** rng.uniform(-2, 2, 60)
+    first = pd.DataFrame(rng.standard_normal((300, 60)) * units, columns=names)
+    second = pd.DataFrame(rng.standard_normal((30, 60)) * units, columns=names)
+    for frame, name in ((first, "first"), (second, "second")):
+        frame["y"] = frame[names].to_numpy() / units @ truth + 0.1 * rng.standard_normal(len(frame))
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    model = fitted(tmp_path / "first.csv", tmp_path, "--target", "y")
+    command = ["fit", str(tmp_path / "second.csv"), "--target", "y", "--json"]
+    facts = json.loads(run(*command, "--prior", str(model)).stdout)
+    assert facts["share"] > 0.9
+    assert facts["cv_score"] > 0.9
+    assert facts["cv_score"] > facts["ridge_cv_score"] + 0.2
+    second.drop(columns="y").assign(z=0.0).to_csv(tmp_path / "other.csv", index=False)
+    refused = run("fit", str(tmp_path / "second.csv"), "--target", "y", "--classify",
+                  "--prior", str(model))  # fmt: skip
+    assert refused.exit_code == 2
+
+
+def test_semicolons_padding_and_decimal_commas(table, tmp_path):
+    numbers = table.drop(columns="kind")
+    padded = numbers.rename(columns=lambda name: f" {name} ")
+    for name, options in (
+        ("plain.csv", {"sep": ","}),
+        ("semicolons.csv", {"sep": ";"}),
+        ("commas.csv", {"sep": ";", "decimal": ","}),
+        ("packed.csv.gz", {"sep": ","}),
+        ("tabs.tsv.gz", {"sep": "\t"}),
+    ):
+        padded.to_csv(tmp_path / name, index=False, **options)
+        read = read_table(tmp_path / name)
+        assert list(read.columns) == list(numbers.columns), name
+        np.testing.assert_allclose(read.to_numpy(), numbers.to_numpy())
+    assert dropped(["a,b", "c"], numbers) == ["a", "b", "c"]
+    assert dropped(["a,b"], numbers.rename(columns={"a": "a,b"})) == ["a,b"]
+    (tmp_path / "twice.csv").write_text("a, a ,y\n1,2,3\n")
+    with pytest.raises(TableError, match="columns with the same name: a"):
+        read_table(tmp_path / "twice.csv")
+    (tmp_path / "cut.csv.gz").write_bytes((tmp_path / "packed.csv.gz").read_bytes()[:60])
+    with pytest.raises(TableError, match="cannot be read as a table"):
+        read_table(tmp_path / "cut.csv.gz")
+
+
+def test_more_folds_than_rows_are_refused_and_ridge_stands_beside(table, tmp_path):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    command = ["fit", str(path), "--target", "price", "--drop", "count,kind"]
+    result = run(*command, "--folds", "41")
+    assert result.exit_code == 2
+    assert "41 folds are more than the 40 rows there are" in plain(result.stderr)
+    facts = json.loads(run(*command, "--json").stdout)
+    assert facts["ridge_cv_score"] == pytest.approx(facts["cv_score"], abs=0.05)
+    text = plain(run(*command).output)
+    assert "the same by ridge" in text
+    assert "predicted limit" not in text  # the limit is the limit
+    for bad in (["--loss", "huber", "--classify"], ["--loss", "absolute"]):
+        assert run(*command, *bad).exit_code == 2
+
+
+def test_a_picture_of_ones_own_table(table, tmp_path):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    command = ["fit", str(path), "--target", "price", "--drop", "count,kind", "--plot"]
+    result = run(*command, str(tmp_path / "fit.png"))
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "fit.png").read_bytes()[:4] == b"\x89PNG"
+    assert "must end in .png" in plain(run(*command, str(tmp_path / "fit.gif")).stderr)
+    refused = run(*command, str(tmp_path / "fit.svg"), "--loss", "huber")
+    assert refused.exit_code == 2
