@@ -68,8 +68,8 @@ def fit(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw this table's early stopping path, its norms against the start's scale, and "
-            "its phase diagram to this picture (png, svg or pdf)."
+            help="Draw this table's early stopping path (and, with more features than samples, its "
+            "norms against the start's scale and its phase diagram) to a png, svg or pdf file."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,

@@ -87,8 +87,6 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             raise type(error)(f"sample_weight is not as expected: {error}") from error
         if (weights < 0).any():
             raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
-        if not weights.any():
-            raise ValueError("sample_weight is zero for every sample; one at least must count")
         require_squarable("sample_weight", weights, 1.0 / LARGEST)
         return None if (weights == 1.0).all() else np.asarray(weights)
 

@@ -17,7 +17,8 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def draw_fit(fitted: Fitted, path: Path) -> None:
-    """Draw a fitted table: its path, its norms against the start, its phase diagram.
+    """Draw a fitted table: its path; and, where features outnumber what the data sees, its norms
+    against the start and its phase diagram.
 
     Parameters
     ----------
@@ -43,11 +44,16 @@ def draw_fit(fitted: Fitted, path: Path) -> None:
     problem = LeastSquares(X - X.mean(axis=0), y - y.mean())
     if not float(np.linalg.norm(problem.target)):
         raise TableError("--plot: the target is constant; there is nothing to draw")
-    figure = Figure(figsize=(7.0, 11.0), layout="constrained")
-    upper, middle, lower = figure.subplots(3, 1)
-    early_stopping(model, upper).set_title("Early stopping and ridge")
-    direction = model.direction
-    limit_norms(problem, middle, direction=direction).set_title("Norm against the start's scale")
-    phase_diagram(problem, lower, direction=direction).set_title("Distance from minimum norm")
+    if problem.factorisation.rank == X.shape[1]:  # nothing is unseen: every start ends alike
+        figure = Figure(figsize=(7.5, 4.5), layout="constrained")
+        ax = early_stopping(model, figure.subplots())
+        ax.set_title("Early stopping and ridge (the data sees all features: any start ends alike)")
+    else:
+        figure = Figure(figsize=(7.5, 13.0), layout="constrained")
+        upper, middle, lower = figure.subplots(3, 1, height_ratios=[1.0, 1.0, 1.5])
+        early_stopping(model, upper).set_title("Early stopping and ridge")
+        direction = model.direction
+        limit_norms(problem, middle, direction=direction).set_title("Norm against the start")
+        phase_diagram(problem, lower, direction=direction).set_title("Distance from minimum norm")
     with replacing(path) as spare, mpl.rc_context({"svg.hashsalt": "weightnorm"}):
         figure.savefig(spare, format=path.suffix[1:].lower(), dpi=110)
