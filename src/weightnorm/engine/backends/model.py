@@ -1,0 +1,142 @@
+"""Runs on a linear model with a loss that has a kernel: 8 to a block, or one alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._pool import share
+from ...methods.contract import Array, Method, State
+from ...methods.registry import COMPILED
+from ...schedules import bind_steps
+from ..batch import Batch, Position, Records, Start, position_of, record_by_pieces
+from ..kernels import model_kernel
+
+PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
+WORTH_A_THREAD = 2**21  # entries of the matrix times runs and steps: some milliseconds
+
+
+class ModelBatch(Batch):
+    """n runs of one method on a linear model whose loss is compiled; see `batch.Batch`.
+
+    Runs are the rows of arrays, and every call of the kernel puts those that are alive into lanes:
+    the numbers of a run do not depend on which. A batch of one run has the kernel with the
+    coordinates in the lanes, whose sums have another order: it agrees to rounding.
+
+    Parameters
+    ----------
+    method : a registered method without random steps and momentum
+    problem : ReducedModel
+    start : Start
+    low : float
+        The loss at which runs stop.
+    threads : int
+        Blocks are shared out among so many; the numbers of a run do not depend on it.
+    """
+
+    uses_threads = True
+
+    def __init__(
+        self, method: Any, problem: Any, start: Start, low: float, threads: int = 1
+    ) -> None:
+        state: State = start.state
+        count = len(state.scale)
+        kernels = self._kernels = model_kernel(lone=count == 1)
+        self.method, self.problem, self.schedules = method, problem, method.schedules
+        self._low, self._perp_units, self._threads = low, start.perp_units, threads
+        self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
+        self._loss_code = getattr(kernels, problem.kernel)
+        self._steps = bind_steps(method, problem)
+        powers = [[step.scale_power, step.norm_power] for step in self._steps]
+        if self._code != kernels.WEIGHT_NORM:  # ‖w‖ is 1, or there is no w
+            powers = [[power, 0.0] for power, _ in powers]
+        self._powers = np.ravel(powers)
+        self._matrix = _padded(problem.matrix, kernels.ROWS, kernels.COLUMNS).ravel()
+        self._labels = _padded(problem.loss_rows, 1, kernels.ROWS).ravel()
+        self._vectors, self._scale = state.vector.copy(), state.scale.copy()
+        self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
+        self.ended_at = np.full(count, start.clock, dtype=np.int64)
+        self.loss = np.full(count, np.nan)
+        self.limit = np.full(count, np.inf) if start.limit is None else start.limit
+        self.advance(0)
+
+    @staticmethod
+    def can_run(method: Method) -> bool:
+        """Whether the method has neither random steps nor momentum."""
+        known = method.sampling is None and not method.momentum  # type: ignore[attr-defined]
+        return model_kernel().COMPILED and known
+
+    @property
+    def clock(self) -> int:
+        """The step number of the runs that are alive, or of the last that ended."""
+        return int(self.ended_at[self.alive].max() if self.alive.any() else self.ended_at.max())
+
+    @property
+    def has_zero_scale(self) -> bool:
+        """Whether any run has a scale of exactly zero now."""
+        return self.method.has_scale and not self._scale.all()
+
+    @property
+    def size(self) -> int:
+        """How many numbers one step of all runs is worth: about what it costs."""
+        return max(1, int(self.alive.sum())) * (self._matrix.size + 16 * self.problem.num_samples)
+
+    def advance(self, count: int, every: int = 0) -> Records | None:
+        """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
+        if every:
+            return record_by_pieces(self, self.advance, count, every)
+        going = np.flatnonzero(self.alive)
+        if not going.size:
+            return None
+        first = self.clock
+        values = tuple(
+            np.append(step.values(first, count) * step.factor, 0.0) for step in self._steps
+        )
+        blocks = -(-going.size // self._kernels.RUNS)
+        worth = 1 + going.size * self._matrix.size * count // WORTH_A_THREAD
+        parts = 1 if self._threads == 1 else min(self._threads * PARTS_PER_THREAD, blocks, worth)
+        if parts == 1:
+            self._call(going, values)
+        else:
+            block = np.arange(going.size) // self._kernels.RUNS
+            shares = [going[block % parts == part] for part in range(parts)]
+            share(lambda part: self._call(part, values), shares, self._threads)
+        return None
+
+    def _call(self, order: NDArray[np.intp], values: tuple[Array, ...]) -> None:
+        self._kernels.advance(
+            self._code,
+            self._loss_code,
+            self._matrix,
+            self._labels,
+            self._vectors,
+            self._scale,
+            self.loss,
+            self.limit,
+            self.alive,
+            self.ended_at,
+            order,
+            self._low,
+            *values,
+            self._powers,
+        )
+
+    def state(self) -> State:
+        """The exact state of the first run, to go on from later."""
+        return State(self._vectors[:1].copy(), self._scale[:1].copy())
+
+    def position(self, first_only: bool = False) -> Position:
+        """Where each run stands, or ended."""
+        which = slice(1) if first_only else slice(None)
+        state = State(self._vectors[which], self._scale[which].copy())
+        return position_of(state, self.method.has_scale, self.problem, self._perp_units)
+
+
+def _padded(matrix: Array, rows: int, columns: int) -> Array:
+    """The matrix with zeros around it, its shape a multiple of these."""
+    shape = [-(-n // multiple) * multiple for n, multiple in zip(matrix.shape, (rows, columns), strict=True)]
+    answer = np.zeros(shape)
+    answer[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return answer

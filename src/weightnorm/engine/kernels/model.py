@@ -1,0 +1,400 @@
+"""Gradient descent, WN and rPGD on a linear model with a logistic, Poisson or Huber loss.
+
+They are the rules of `methods/` in row-space coordinates with the samples kept apart: predictions
+z = M x with M = U S of shape (m, rank), and one coordinate p that the loss does not see. With G =
+Mᵀ ℓ′(z) and s = ⟨w, G⟩:
+
+    GD   : x = w;          w' = w − η G
+    rPGD : x = g w;        w' = (w − η g G)/‖w − η g G‖;                  g' = g − γ s
+    WN   : x = g w/‖w‖;    w' = w − (η g/‖w‖)(G − (s/‖w‖) w/‖w‖);         g' = g − γ s/‖w‖
+
+`kernels/__init__.py` loads this file twice. Many runs advance 8 at a time, a run in each lane. One
+run alone has its coordinates in the lanes (and its predictions, where the loss is taken), and its
+scalars in all of them: then a sum over coordinates ends with one over the lanes. All else is the
+same source. Either way M is read once a step: a few rows give predictions, errors and their share
+of G before the next rows come, so that a product costs no more memory traffic than half of two
+calls of BLAS.
+
+A call makes a bounded number of steps and returns. Runs live in the rows of `vectors` between
+calls; a run that ends inside a call is written back at the iterate it ended at. Every sum has an
+order of its own, so a run's bits depend neither on the runs beside it nor on their number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiling import compiled, enabled
+from .lanes import MIDDLE as _LANES
+
+LONE = __name__.endswith("lone")
+WIDTH, load, store, spread, broadcast = (
+    _LANES.width,
+    _LANES.load,
+    _LANES.store,
+    _LANES.spread,
+    _LANES.broadcast,
+)
+absolute, multiply_add, outside, square_root = (
+    _LANES.absolute,
+    _LANES.multiply_add,
+    _LANES.outside,
+    _LANES.square_root,
+)
+choose, lane_sum, two_to = _LANES.choose, _LANES.lane_sum, _LANES.two_to
+_TAG = f"{'lone' if LONE else 'many'}_{_LANES.tag}"
+
+GRADIENT_DESCENT, WEIGHT_NORM, RPGD = range(3)
+LOGISTIC, POISSON, HUBER = range(3)
+COMPILED = enabled()
+
+RUNS = 1 if LONE else WIDTH  # in a block
+COLUMNS = WIDTH if LONE else 1  # the rank is padded with zeros to a multiple of this, …
+ROWS = WIDTH if LONE else 4  # … and the samples, with weight zero, to one of this
+VECTORS = 1 if LONE else ROWS  # of predictions in so many rows
+
+LARGEST_EXPONENT = 650.0  # as in problems/losses.py
+LARGEST = 1e300
+SMALLEST_INVERSE = 1e-150  # a norm beyond its inverse has overflowed, or is about to
+
+_LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-1, 1.90821492927058770e-10
+_ROUNDS = 1.5 * 2.0**52  # added and taken away again, it rounds to whole numbers
+# (e^r − 1 − r)/r² on |r| <= log(2)/2, by Taylor, and atanh(√q)/√q on q <= 1/9, by interpolation at
+# Chebyshev's points: both to less than half a unit in the last place; highest power first
+_EXP_TAIL = (
+    1.6059043836821613e-10,
+    2.08767569878681e-09,
+    2.505210838544172e-08,
+    2.755731922398589e-07,
+    2.7557319223985893e-06,
+    2.48015873015873e-05,
+    0.0001984126984126984,
+    0.001388888888888889,
+    0.008333333333333333,
+    0.041666666666666664,
+    0.16666666666666666,
+    0.5,
+)
+_ATANH = (
+    0.08522081781390699,
+    0.0416225325593041,
+    0.06055084364034609,
+    0.06650187016337313,
+    0.07693307021152004,
+    0.09090870416252403,
+    0.11111112040373837,
+    0.14285714272727057,
+    0.20000000000092874,
+    0.33333333333333076,
+    1.0,
+)
+
+
+@compiled(_TAG)
+def advance(
+    method,
+    loss_kind,
+    matrix,
+    labels,
+    vectors,
+    scale,
+    loss,
+    limit,
+    alive,
+    ended_at,
+    order,
+    low,
+    vector_values,
+    scale_values,
+    powers,
+):
+    """Make up to len(vector_values) − 1 steps with the runs `order`, all alive and at one step
+    number.
+
+    Parameters
+    ----------
+    matrix : flat array
+        M, row by row, padded to multiples of ROWS and COLUMNS.
+    labels : flat array
+        Three numbers for each row: see `_pointwise`; the second is its weight in the loss.
+    vectors : (n, rank + 1)
+        w (x itself for gradient descent); p is the last column.
+    scale, loss, limit, alive, ended_at : (n,)
+    vector_values, scale_values : (count + 1,)
+        The values of both steps; the last is not used: after the last update the iterate is only
+        evaluated.
+    powers : (4,)
+        The powers of |g| and ‖w‖ in the two steps.
+    """
+    count = vector_values.size - 1
+    start = ended_at[order[0]]
+    rank = vectors.shape[1] - 1
+    size = -(-rank // COLUMNS)
+    here = np.zeros(size * WIDTH)
+    x = np.zeros(size * WIDTH)
+    slope = np.zeros(size * WIDTH)
+    scratch = np.empty(ROWS * WIDTH)
+    runs = np.empty(WIDTH, dtype=np.int64)
+    one = spread(1.0)
+    bound = spread(low)
+    for block in range(0, order.size, RUNS):
+        for lane in range(WIDTH):  # missing lanes repeat the last run
+            runs[lane] = order[min(block + lane % RUNS, order.size - 1)]
+            for k in range(rank):
+                here[_place(k, lane)] = vectors[runs[lane], k]
+        running = (1 << min(RUNS, order.size - block)) - 1
+        p = _gather(vectors[:, rank], runs, scratch)
+        g = _gather(scale, runs, scratch)
+        top = _gather(limit, runs, scratch)
+        for i in range(count + 1):
+            inverse = one
+            if method == WEIGHT_NORM:
+                inverse = _inverse_norm(here, size, p)
+            stretch = one if method == GRADIENT_DESCENT else g * inverse
+            for k in range(size):
+                store(x, k * WIDTH, stretch * load(here, k * WIDTH))
+            value = _evaluate(loss_kind, matrix, labels, size, x, slope, scratch)
+            fresh = outside(value, bound, top) & running
+            if fresh != 0 or i == count:
+                leaving = running if i == count else fresh
+                store(scratch, 0, value)
+                store(scratch, WIDTH, g)
+                store(scratch, 2 * WIDTH, p)
+                for lane in range(RUNS):
+                    if (leaving >> lane) & 1:
+                        run = runs[lane]
+                        for k in range(rank):
+                            vectors[run, k] = here[_place(k, lane)]
+                        loss[run] = scratch[lane]
+                        scale[run] = scratch[WIDTH + lane]
+                        vectors[run, rank] = scratch[2 * WIDTH + lane]
+                        ended_at[run] = start + i
+                        alive[run] = (fresh >> lane) & 1 == 0
+                running &= ~leaving
+                if running == 0:
+                    break
+
+            eta = spread(vector_values[i]) * _powers(g, inverse, powers[0], powers[1], scratch)
+            if method == GRADIENT_DESCENT:
+                for k in range(size):
+                    w = load(here, k * WIDTH) - eta * load(slope, k * WIDTH)
+                    store(here, k * WIDTH, w)
+                continue
+            gamma = spread(scale_values[i]) * _powers(g, inverse, powers[2], powers[3], scratch)
+            s = spread(0.0)
+            for k in range(size):
+                s = multiply_add(load(here, k * WIDTH), load(slope, k * WIDTH), s)
+            s = _across(s) * inverse
+            push = eta * g * inverse
+            if method == WEIGHT_NORM:
+                keep = multiply_add(push * inverse, s, one)
+                for k in range(size):
+                    w = keep * load(here, k * WIDTH) - push * load(slope, k * WIDTH)
+                    store(here, k * WIDTH, w)
+                p = keep * p
+            else:
+                p = _project(here, slope, x, size, push, p)
+            g = g - gamma * s
+
+
+@compiled(_TAG, forceinline=True)
+def _place(k, lane):
+    """Where coordinate k of the run in a lane is."""
+    return k if LONE else k * WIDTH + lane
+
+
+@compiled(_TAG, forceinline=True)
+def _across(value):
+    """The sum of all coordinates, from those of each lane."""
+    return spread(lane_sum(value)) if LONE else value
+
+
+@compiled(_TAG)
+def _gather(values, runs, scratch):
+    for lane in range(WIDTH):
+        scratch[lane] = values[runs[lane]]
+    return load(scratch, 0)
+
+
+@compiled(_TAG)
+def _inverse_norm(vector, size, p):
+    """1/‖w‖; NaN where the norm overflowed, so that the loss says so."""
+    square = spread(0.0)
+    for k in range(size):
+        w = load(vector, k * WIDTH)
+        square = multiply_add(w, w, square)
+    inverse = spread(1.0) / square_root(multiply_add(p, p, _across(square)))
+    return choose(spread(SMALLEST_INVERSE), inverse, spread(np.nan), inverse)
+
+
+@compiled(_TAG)
+def _project(here, slope, moved, size, push, p):
+    """The step of rPGD, in place, and the new p; a run whose step leads to zero stays."""
+    for k in range(size):
+        w = load(here, k * WIDTH) - push * load(slope, k * WIDTH)
+        store(moved, k * WIDTH, w)
+    inverse = _inverse_norm(moved, size, p)
+    largest = spread(LARGEST)
+    for k in range(size):
+        w = load(moved, k * WIDTH) * inverse
+        store(here, k * WIDTH, choose(inverse, largest, load(here, k * WIDTH), w))
+    return choose(inverse, largest, p, p * inverse)
+
+
+@compiled(_TAG)
+def _powers(g, inverse, scale_power, norm_power, scratch):
+    """|g|^scale_power·‖w‖^norm_power."""
+    factor = spread(1.0)
+    if scale_power != 0.0:
+        factor = _power(absolute(g), scale_power, scratch)
+    if norm_power != 0.0:
+        factor = factor * _power(inverse, -norm_power, scratch)
+    return factor
+
+
+@compiled(_TAG)
+def _power(x, exponent, scratch):
+    if exponent == -2.0:
+        return spread(1.0) / (x * x)
+    store(scratch, 0, x)
+    for lane in range(WIDTH):
+        scratch[lane] = scratch[lane] ** exponent
+    return load(scratch, 0)
+
+
+@compiled(_TAG)
+def _evaluate(kind, matrix, labels, size, x, slope, scratch):
+    """The loss of x; writes its gradient to `slope`."""
+    rows = labels.size // 3
+    stride = size * COLUMNS
+    loss = spread(0.0)
+    for k in range(size):
+        store(slope, k * WIDTH, spread(0.0))
+    for first in range(0, rows, ROWS):
+        for row in range(0, ROWS, 4):
+            _predict(matrix, (first + row) * stride, stride, size, x, scratch, row)
+        for j in range(VECTORS):
+            a = _label(labels, first + j)
+            weight = _label(labels, rows + first + j)
+            extra = _label(labels, 2 * rows + first + j)
+            value, error = _pointwise(kind, load(scratch, j * WIDTH), a, weight, extra)
+            loss = multiply_add(weight, value, loss)
+            store(scratch, j * WIDTH, error)
+        for row in range(0, ROWS, 4):
+            _push(matrix, (first + row) * stride, stride, size, slope, scratch, row)
+    return _across(loss)
+
+
+@compiled(_TAG, forceinline=True)
+def _entry(matrix, start, k):
+    return load(matrix, start + k * WIDTH) if LONE else broadcast(matrix, start + k)
+
+
+@compiled(_TAG, forceinline=True)
+def _label(labels, index):
+    return load(labels, index) if LONE else broadcast(labels, index)
+
+
+@compiled(_TAG, forceinline=True)
+def _predict(matrix, start, stride, size, x, scratch, row):
+    """Predictions of four rows of M, to `scratch`."""
+    a = spread(0.0)
+    b = spread(0.0)
+    c = spread(0.0)
+    d = spread(0.0)
+    for k in range(size):
+        v = load(x, k * WIDTH)
+        a = multiply_add(_entry(matrix, start, k), v, a)
+        b = multiply_add(_entry(matrix, start + stride, k), v, b)
+        c = multiply_add(_entry(matrix, start + 2 * stride, k), v, c)
+        d = multiply_add(_entry(matrix, start + 3 * stride, k), v, d)
+    if LONE:
+        scratch[row] = lane_sum(a)
+        scratch[row + 1] = lane_sum(b)
+        scratch[row + 2] = lane_sum(c)
+        scratch[row + 3] = lane_sum(d)
+    else:
+        store(scratch, 0, a)
+        store(scratch, WIDTH, b)
+        store(scratch, 2 * WIDTH, c)
+        store(scratch, 3 * WIDTH, d)
+
+
+@compiled(_TAG, forceinline=True)
+def _push(matrix, start, stride, size, slope, scratch, row):
+    """Add what four rows of M give with their errors, from `scratch`."""
+    a = _error(scratch, row)
+    b = _error(scratch, row + 1)
+    c = _error(scratch, row + 2)
+    d = _error(scratch, row + 3)
+    for k in range(size):
+        v = load(slope, k * WIDTH)
+        v = multiply_add(_entry(matrix, start, k), a, v)
+        v = multiply_add(_entry(matrix, start + stride, k), b, v)
+        v = multiply_add(_entry(matrix, start + 2 * stride, k), c, v)
+        v = multiply_add(_entry(matrix, start + 3 * stride, k), d, v)
+        store(slope, k * WIDTH, v)
+
+
+@compiled(_TAG, forceinline=True)
+def _error(scratch, row):
+    return spread(scratch[row]) if LONE else load(scratch, row * WIDTH)
+
+
+@compiled(_TAG, forceinline=True)
+def _pointwise(kind, z, a, weight, extra):
+    """The loss of predictions, without its weight, and its derivative, with it.
+
+    logistic : a = the label ±1, weight = 1; 0 for both in a row that is none
+    poisson  : a = log y, weight = y, extra = 1; 0, 1, 0 where y = 0
+    huber    : a = y, weight = 1, extra = the width
+    """
+    zero = spread(0.0)
+    one = spread(1.0)
+    two = spread(2.0)
+    if kind == LOGISTIC:
+        t = a * z
+        u = _exp(zero - absolute(t))
+        inverse = one / ((one + u) * (two + u))  # one division for u/(2 + u) and 1/(1 + u)
+        ratio = u * (one + u) * inverse
+        q = ratio * ratio
+        series = spread(_ATANH[0])
+        for coefficient in _ATANH[1:]:
+            series = multiply_add(series, q, spread(coefficient))
+        value = choose(zero, t, zero - t, zero) + two * ratio * series
+        return value, zero - a * choose(t, zero, u, one) * (two + u) * inverse
+    if kind == POISSON:
+        top = spread(LARGEST_EXPONENT)
+        u = choose(z, top, top, z) - a
+        power, r, tail = _split_exp(u)
+        # e^u − 1 − u: where the power is 1, r = u, and the middle term is exactly zero
+        value = power * tail + ((power - extra) + (power * r - extra * u))
+        value = choose(z, top, spread(np.inf), value)
+        return value, weight * (power * (r + tail) + (power - extra))
+    r = z - a
+    distance = absolute(r)
+    inside = choose(distance, extra, extra, distance)
+    value = inside * (distance - spread(0.5) * inside)
+    return value, choose(zero, r, zero - inside, inside)
+
+
+@compiled(_TAG, forceinline=True)
+def _split_exp(x):
+    """2^k, r and e^r − 1 − r with x = k log 2 + r, |r| <= log(2)/2 (about), for x <= 1400."""
+    bottom = spread(-1000.0)
+    x = choose(bottom, x, bottom, x)
+    k = multiply_add(x, spread(_LOG2_E), spread(_ROUNDS)) - spread(_ROUNDS)
+    r = multiply_add(k, spread(-_LN2_HIGH), x)
+    r = multiply_add(k, spread(-_LN2_LOW), r)
+    tail = spread(_EXP_TAIL[0])
+    for coefficient in _EXP_TAIL[1:]:
+        tail = multiply_add(tail, r, spread(coefficient))
+    # in two factors, so that it may be 0, subnormal or infinite
+    half = multiply_add(k, spread(0.5), spread(_ROUNDS)) - spread(_ROUNDS)
+    return two_to(half) * two_to(k - half), r, r * r * tail
+
+
+@compiled(_TAG, forceinline=True)
+def _exp(x):
+    power, r, tail = _split_exp(x)
+    return multiply_add(power, r + tail, power)
