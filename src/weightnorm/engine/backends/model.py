@@ -53,7 +53,7 @@ class ModelBatch(Batch):
         if self._code != kernels.WEIGHT_NORM:  # ‖w‖ is 1, or there is no w
             powers = [[power, 0.0] for power, _ in powers]
         self._powers = np.ravel(powers)
-        self._matrix = _padded(problem.matrix, kernels.ROWS, kernels.COLUMNS).ravel()
+        self._matrix = _padded(problem.matrix, kernels.ROWS, kernels.COLUMNS)
         self._labels = _padded(problem.loss_rows, 1, kernels.ROWS).ravel()
         self._vectors, self._scale = state.vector.copy(), state.scale.copy()
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
@@ -136,7 +136,7 @@ class ModelBatch(Batch):
 
 def _padded(matrix: Array, rows: int, columns: int) -> Array:
     """The matrix with zeros around it, its shape a multiple of these."""
-    shape = [-(-n // multiple) * multiple for n, multiple in zip(matrix.shape, (rows, columns), strict=True)]
-    answer = np.zeros(shape)
-    answer[: matrix.shape[0], : matrix.shape[1]] = matrix
-    return answer
+    m, rank = matrix.shape
+    answer = np.zeros((m + -m % rows, rank + -rank % columns))
+    answer[:m, :rank] = matrix
+    return matrix if answer.shape == matrix.shape else answer

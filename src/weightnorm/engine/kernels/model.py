@@ -11,9 +11,8 @@ Mᵀ ℓ′(z) and s = ⟨w, G⟩:
 `kernels/__init__.py` loads this file twice. Many runs advance 8 at a time, a run in each lane. One
 run alone has its coordinates in the lanes (and its predictions, where the loss is taken), and its
 scalars in all of them: then a sum over coordinates ends with one over the lanes. All else is the
-same source. Either way M is read once a step: a few rows give predictions, errors and their share
-of G before the next rows come, so that a product costs no more memory traffic than half of two
-calls of BLAS.
+same source. A few rows of M give predictions, errors and their share of G before the next rows
+come, so that M is read once a step. Only a large M and one run are left to BLAS, for its threads.
 
 A call makes a bounded number of steps and returns. Runs live in the rows of `vectors` between
 calls; a run that ends inside a call is written back at the iterate it ended at. Every sum has an
@@ -52,6 +51,10 @@ RUNS = 1 if LONE else WIDTH  # in a block
 COLUMNS = WIDTH if LONE else 1  # the rank is padded with zeros to a multiple of this, …
 ROWS = WIDTH if LONE else 4  # … and the samples, with weight zero, to one of this
 VECTORS = 1 if LONE else ROWS  # of predictions in so many rows
+
+# Entries of M from which BLAS makes the products of one run: it shares a product among threads. On
+# two cores it wins from 600 × 600 on and loses below 450 × 450.
+BLAS_FROM = 2**18
 
 LARGEST_EXPONENT = 650.0  # as in problems/losses.py
 LARGEST = 1e300
@@ -113,8 +116,8 @@ def advance(
 
     Parameters
     ----------
-    matrix : flat array
-        M, row by row, padded to multiples of ROWS and COLUMNS.
+    matrix : (rows, columns)
+        M, padded with zeros to multiples of ROWS and COLUMNS.
     labels : flat array
         Three numbers for each row: see `_pointwise`; the second is its weight in the loss.
     vectors : (n, rank + 1)
@@ -130,10 +133,12 @@ def advance(
     start = ended_at[order[0]]
     rank = vectors.shape[1] - 1
     size = -(-rank // COLUMNS)
+    flat = matrix.reshape(-1)
+    by_blas = LONE and matrix.size >= BLAS_FROM
     here = np.zeros(size * WIDTH)
     x = np.zeros(size * WIDTH)
     slope = np.zeros(size * WIDTH)
-    scratch = np.empty(ROWS * WIDTH)
+    scratch = np.empty(max(ROWS * WIDTH, matrix.shape[0] if by_blas else 0))
     runs = np.empty(WIDTH, dtype=np.int64)
     one = spread(1.0)
     bound = spread(low)
@@ -153,7 +158,10 @@ def advance(
             stretch = one if method == GRADIENT_DESCENT else g * inverse
             for k in range(size):
                 store(x, k * WIDTH, stretch * load(here, k * WIDTH))
-            value = _evaluate(loss_kind, matrix, labels, size, x, slope, scratch)
+            if by_blas:
+                value = _evaluate_by_blas(loss_kind, matrix, labels, x, slope, scratch)
+            else:
+                value = _evaluate(loss_kind, flat, labels, size, x, slope, scratch)
             fresh = outside(value, bound, top) & running
             if fresh != 0 or i == count:
                 leaving = running if i == count else fresh
@@ -282,6 +290,23 @@ def _evaluate(kind, matrix, labels, size, x, slope, scratch):
             store(scratch, j * WIDTH, error)
         for row in range(0, ROWS, 4):
             _push(matrix, (first + row) * stride, stride, size, slope, scratch, row)
+    return _across(loss)
+
+
+@compiled(_TAG)
+def _evaluate_by_blas(kind, matrix, labels, x, slope, errors):
+    """The same for one run, by two products."""
+    rows = matrix.shape[0]
+    np.dot(matrix, x, errors[:rows])
+    loss = spread(0.0)
+    for j in range(0, rows, WIDTH):
+        a = _label(labels, j)
+        weight = _label(labels, rows + j)
+        extra = _label(labels, 2 * rows + j)
+        value, error = _pointwise(kind, load(errors, j), a, weight, extra)
+        loss = multiply_add(weight, value, loss)
+        store(errors, j, error)
+    np.dot(matrix.T, errors[:rows], slope)
     return _across(loss)
 
 
