@@ -11,7 +11,7 @@ from ..._pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
 from ...schedules import bind_steps
-from ..batch import Batch, Position, Records, Start, position_of, record_by_pieces
+from ..batch import Batch, Position, Records, Start, multiples, position_of, record_by_pieces
 from ..kernels import model_kernel
 
 PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
@@ -85,27 +85,31 @@ class ModelBatch(Batch):
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
-        if every:
+        if every and self.keeps_units:  # the kernel records a few numbers only
             return record_by_pieces(self, self.advance, count, every)
-        going = np.flatnonzero(self.alive)
+        going, first, self.passed = np.flatnonzero(self.alive), self.clock, None
         if not going.size:
             return None
-        first = self.clock
-        values = tuple(
-            np.append(step.values(first, count) * step.factor, 0.0) for step in self._steps
-        )
+        steps = multiples(every, first, first + count) if every else np.empty(0, dtype=np.int64)
+        record = np.full((steps.size, 4), np.nan)
+        values = (np.append(step.values(first, count) * step.factor, 0.0) for step in self._steps)
+        rest = (*values, self._powers, every, record)
         blocks = -(-going.size // self._kernels.RUNS)
         worth = 1 + going.size * self._matrix.size * count // WORTH_A_THREAD
         parts = 1 if self._threads == 1 else min(self._threads * PARTS_PER_THREAD, blocks, worth)
-        if parts == 1:
-            self._call(going, values)
-        else:
-            block = np.arange(going.size) // self._kernels.RUNS
-            shares = [going[block % parts == part] for part in range(parts)]
-            share(lambda part: self._call(part, values), shares, self._threads)
-        return None
+        block = np.arange(going.size) // self._kernels.RUNS
+        shares = [going[block % parts == part] for part in range(parts)]
+        try:
+            if parts == 1:
+                self._call(going, *rest)
+            else:
+                share(lambda part: self._call(part, *rest), shares, self._threads)
+        finally:  # an interruption comes after the kernel's call, or before it
+            if every and (count == 0 or self.ended_at[0] > first or not self.alive[0]):
+                self.passed = self._records(steps[steps <= self.ended_at[0]], record)
+        return self.passed
 
-    def _call(self, order: NDArray[np.intp], values: tuple[Array, ...]) -> None:
+    def _call(self, order: NDArray[np.intp], *rest: Any) -> None:
         self._kernels.advance(
             self._code,
             self._loss_code,
@@ -119,9 +123,17 @@ class ModelBatch(Batch):
             self.ended_at,
             order,
             self._low,
-            *values,
-            self._powers,
+            *rest,
         )
+
+    def _records(self, step: NDArray[np.int64], record: Array) -> Records:
+        """The records of the first run, from what the kernel wrote."""
+        loss, scale, square, perp = record[: step.size].T
+        length = np.sqrt(square)
+        perp = perp / np.where(length > 0, length, 1.0)
+        if not self.method.has_scale:
+            scale, length = length, np.ones_like(length)
+        return Records(step, loss, scale, length, *self.problem.norms(scale, scale, perp))
 
     def state(self) -> State:
         """The exact state of the first run, to go on from later."""

@@ -110,6 +110,8 @@ def advance(
     vector_values,
     scale_values,
     powers,
+    every,
+    record,
 ):
     """Make up to len(vector_values) − 1 steps with the runs `order`, all alive and at one step
     number.
@@ -128,6 +130,8 @@ def advance(
         evaluated.
     powers : (4,)
         The powers of |g| and ‖w‖ in the two steps.
+    every, record : int, (number of records, 4)
+        With every > 0, loss, g, ‖w‖² and p of run 0 at each step number that is a multiple of it.
     """
     count = vector_values.size - 1
     start = ended_at[order[0]]
@@ -151,6 +155,7 @@ def advance(
         p = _gather(vectors[:, rank], runs, scratch)
         g = _gather(scale, runs, scratch)
         top = _gather(limit, runs, scratch)
+        row = 0
         for i in range(count + 1):
             inverse = one
             if method == WEIGHT_NORM:
@@ -162,6 +167,9 @@ def advance(
                 value = _evaluate_by_blas(loss_kind, matrix, labels, x, slope, scratch)
             else:
                 value = _evaluate(loss_kind, flat, labels, size, x, slope, scratch)
+            if every > 0 and block == 0 and runs[0] == 0 and (start + i) % every == 0:
+                _write_record(record[row], value, g, _square_norm(here, size, p), p, scratch)
+                row += 1
             fresh = outside(value, bound, top) & running
             if fresh != 0 or i == count:
                 leaving = running if i == count else fresh
@@ -225,13 +233,28 @@ def _gather(values, runs, scratch):
 
 
 @compiled(_TAG)
-def _inverse_norm(vector, size, p):
-    """1/‖w‖; NaN where the norm overflowed, so that the loss says so."""
+def _write_record(record, value, g, square, p, scratch):
+    store(scratch, 0, value)
+    store(scratch, WIDTH, g)
+    store(scratch, 2 * WIDTH, square)
+    store(scratch, 3 * WIDTH, p)
+    for j in range(4):
+        record[j] = scratch[j * WIDTH]
+
+
+@compiled(_TAG)
+def _square_norm(vector, size, p):
     square = spread(0.0)
     for k in range(size):
         w = load(vector, k * WIDTH)
         square = multiply_add(w, w, square)
-    inverse = spread(1.0) / square_root(multiply_add(p, p, _across(square)))
+    return multiply_add(p, p, _across(square))
+
+
+@compiled(_TAG)
+def _inverse_norm(vector, size, p):
+    """1/‖w‖; NaN where the norm overflowed, so that the loss says so."""
+    inverse = spread(1.0) / square_root(_square_norm(vector, size, p))
     return choose(spread(SMALLEST_INVERSE), inverse, spread(np.nan), inverse)
 
 
