@@ -141,7 +141,11 @@ class ReducedModel(Problem):
         rows = np.zeros((3, self.num_samples))
         if self.kernel == "POISSON":
             positive = loss.y > 0
-            rows[:] = np.log(np.where(positive, loss.y, 1.0)), np.where(positive, loss.y, 1.0), positive
+            rows[:] = (
+                np.log(np.where(positive, loss.y, 1.0)),
+                np.where(positive, loss.y, 1.0),
+                positive,
+            )
         elif self.kernel == "HUBER":
             rows[:] = loss.y, np.ones_like(loss.y), np.full_like(loss.y, loss.width)
         else:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..._pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
+from ...methods.training import BUFFERS
 from ...schedules import bind_steps
 from ..batch import Batch, Position, Records, Start, multiples, position_of, record_by_pieces
 from ..kernels import model_kernel
@@ -27,7 +28,7 @@ class ModelBatch(Batch):
 
     Parameters
     ----------
-    method : a registered method without random steps and momentum
+    method : a registered method without random steps
     problem : ReducedModel
     start : Start
     low : float
@@ -56,6 +57,10 @@ class ModelBatch(Batch):
         self._matrix = _padded(problem.matrix, kernels.ROWS, kernels.COLUMNS)
         self._labels = _padded(problem.loss_rows, 1, kernels.ROWS).ravel()
         self._vectors, self._scale = state.vector.copy(), state.scale.copy()
+        heavy = count if method.momentum else 0
+        self._buffers = [np.zeros_like(a[:heavy]) for a in (self._vectors, self._scale)]
+        for buffer, name in zip(self._buffers, BUFFERS, strict=True):
+            buffer[:] = state.arrays.get(name, 0.0) if heavy else 0.0
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
         self.loss = np.full(count, np.nan)
@@ -64,9 +69,8 @@ class ModelBatch(Batch):
 
     @staticmethod
     def can_run(method: Method) -> bool:
-        """Whether the method has neither random steps nor momentum."""
-        known = method.sampling is None and not method.momentum  # type: ignore[attr-defined]
-        return model_kernel().COMPILED and known
+        """Whether the method has no random steps."""
+        return model_kernel().COMPILED and method.sampling is None  # type: ignore[attr-defined]
 
     @property
     def clock(self) -> int:
@@ -93,7 +97,7 @@ class ModelBatch(Batch):
         steps = multiples(every, first, first + count) if every else np.empty(0, dtype=np.int64)
         record = np.full((steps.size, 4), np.nan)
         values = (np.append(step.values(first, count) * step.factor, 0.0) for step in self._steps)
-        rest = (*values, self._powers, every, record)
+        rest = (*values, self._powers, self.method.momentum, self.method.nesterov, every, record)
         blocks = -(-going.size // self._kernels.RUNS)
         worth = 1 + going.size * self._matrix.size * count // WORTH_A_THREAD
         parts = 1 if self._threads == 1 else min(self._threads * PARTS_PER_THREAD, blocks, worth)
@@ -117,6 +121,7 @@ class ModelBatch(Batch):
             self._labels,
             self._vectors,
             self._scale,
+            *self._buffers,
             self.loss,
             self.limit,
             self.alive,
@@ -137,7 +142,11 @@ class ModelBatch(Batch):
 
     def state(self) -> State:
         """The exact state of the first run, to go on from later."""
-        return State(self._vectors[:1].copy(), self._scale[:1].copy())
+        state = State(self._vectors[:1].copy(), self._scale[:1].copy())
+        if not self.method.momentum:
+            return state
+        buffers = (buffer[:1].copy() for buffer in self._buffers)
+        return state.also(**dict(zip(BUFFERS, buffers, strict=True)))
 
     def position(self, first_only: bool = False) -> Position:
         """Where each run stands, or ended."""

@@ -2,11 +2,14 @@
 
 They are the rules of `methods/` in row-space coordinates with the samples kept apart: predictions
 z = M x with M = U S of shape (m, rank), and one coordinate p that the loss does not see. With G =
-Mᵀ ℓ′(z) and s = ⟨w, G⟩:
+Mᵀ ℓ′(z) and s = ⟨w, G⟩/‖w‖:
 
-    GD   : x = w;          w' = w − η G
-    rPGD : x = g w;        w' = (w − η g G)/‖w − η g G‖;                  g' = g − γ s
-    WN   : x = g w/‖w‖;    w' = w − (η g/‖w‖)(G − (s/‖w‖) w/‖w‖);         g' = g − γ s/‖w‖
+    GD   : x = w;         ∇ = G;                           w' = w − η v
+    rPGD : x = g w;       ∇ = g G;                         w' = (w − η v)/‖w − η v‖;    g' = g − γ v_g
+    WN   : x = g w/‖w‖;   ∇ = (g/‖w‖)(G − s w/‖w‖);        w' = w − η v;                g' = g − γ v_g
+
+Without momentum v = ∇ and v_g = s. With momentum β the buffers are b ← β b + ∇, and v is the buffer
+or, for Nesterov, ∇ + β b; the same for g.
 
 `kernels/__init__.py` loads this file twice. Many runs advance 8 at a time, a run in each lane. One
 run alone has its coordinates in the lanes (and its predictions, where the loss is taken), and its
@@ -60,7 +63,11 @@ LARGEST_EXPONENT = 650.0  # as in problems/losses.py
 LARGEST = 1e300
 SMALLEST_INVERSE = 1e-150  # a norm beyond its inverse has overflowed, or is about to
 
-_LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-1, 1.90821492927058770e-10
+_LOG2_E, _LN2_HIGH, _LN2_LOW = (
+    1.4426950408889634,
+    6.93147180369123816490e-1,
+    1.90821492927058770e-10,
+)
 _ROUNDS = 1.5 * 2.0**52  # added and taken away again, it rounds to whole numbers
 # (e^r − 1 − r)/r² on |r| <= log(2)/2, by Taylor, and atanh(√q)/√q on q <= 1/9, by interpolation at
 # Chebyshev's points: both to less than half a unit in the last place; highest power first
@@ -101,6 +108,8 @@ def advance(
     labels,
     vectors,
     scale,
+    buffers,
+    scale_buffers,
     loss,
     limit,
     alive,
@@ -110,6 +119,8 @@ def advance(
     vector_values,
     scale_values,
     powers,
+    momentum,
+    nesterov,
     every,
     record,
 ):
@@ -124,7 +135,9 @@ def advance(
         Three numbers for each row: see `_pointwise`; the second is its weight in the loss.
     vectors : (n, rank + 1)
         w (x itself for gradient descent); p is the last column.
-    scale, loss, limit, alive, ended_at : (n,)
+    buffers : (n, rank + 1)
+        Their momentum; empty where momentum is zero, as is that of the scale.
+    scale, scale_buffers, loss, limit, alive, ended_at : (n,)
     vector_values, scale_values : (count + 1,)
         The values of both steps; the last is not used: after the last update the iterate is only
         evaluated.
@@ -142,24 +155,30 @@ def advance(
     here = np.zeros(size * WIDTH)
     x = np.zeros(size * WIDTH)
     slope = np.zeros(size * WIDTH)
+    heavy = momentum != 0.0
+    buffer = np.zeros(size * WIDTH if heavy else 0)
     scratch = np.empty(max(ROWS * WIDTH, matrix.shape[0] if by_blas else 0))
     runs = np.empty(WIDTH, dtype=np.int64)
     one = spread(1.0)
     bound = spread(low)
+    largest = spread(LARGEST)
+    beta = spread(momentum)
     for block in range(0, order.size, RUNS):
         for lane in range(WIDTH):  # missing lanes repeat the last run
             runs[lane] = order[min(block + lane % RUNS, order.size - 1)]
             for k in range(rank):
                 here[_place(k, lane)] = vectors[runs[lane], k]
+                if heavy:
+                    buffer[_place(k, lane)] = buffers[runs[lane], k]
         running = (1 << min(RUNS, order.size - block)) - 1
         p = _gather(vectors[:, rank], runs, scratch)
         g = _gather(scale, runs, scratch)
         top = _gather(limit, runs, scratch)
+        inverse = _inverse_norm(here, size, p) if method == WEIGHT_NORM else one
+        perp_buffer = _gather(buffers[:, rank], runs, scratch) if heavy else one
+        scale_buffer = _gather(scale_buffers, runs, scratch) if heavy else one
         row = 0
         for i in range(count + 1):
-            inverse = one
-            if method == WEIGHT_NORM:
-                inverse = _inverse_norm(here, size, p)
             stretch = one if method == GRADIENT_DESCENT else g * inverse
             for k in range(size):
                 store(x, k * WIDTH, stretch * load(here, k * WIDTH))
@@ -168,49 +187,72 @@ def advance(
             else:
                 value = _evaluate(loss_kind, flat, labels, size, x, slope, scratch)
             if every > 0 and block == 0 and runs[0] == 0 and (start + i) % every == 0:
-                _write_record(record[row], value, g, _square_norm(here, size, p), p, scratch)
+                record[row, 0] = _lane(value, 0, scratch)
+                record[row, 1] = _lane(g, 0, scratch)
+                record[row, 2] = _lane(_square_norm(here, size, p), 0, scratch)
+                record[row, 3] = _lane(p, 0, scratch)
                 row += 1
             fresh = outside(value, bound, top) & running
             if fresh != 0 or i == count:
                 leaving = running if i == count else fresh
-                store(scratch, 0, value)
-                store(scratch, WIDTH, g)
-                store(scratch, 2 * WIDTH, p)
                 for lane in range(RUNS):
                     if (leaving >> lane) & 1:
                         run = runs[lane]
-                        for k in range(rank):
-                            vectors[run, k] = here[_place(k, lane)]
-                        loss[run] = scratch[lane]
-                        scale[run] = scratch[WIDTH + lane]
-                        vectors[run, rank] = scratch[2 * WIDTH + lane]
                         ended_at[run] = start + i
                         alive[run] = (fresh >> lane) & 1 == 0
+                        loss[run] = _lane(value, lane, scratch)
+                        scale[run] = _lane(g, lane, scratch)
+                        vectors[run, rank] = _lane(p, lane, scratch)
+                        for k in range(rank):
+                            vectors[run, k] = here[_place(k, lane)]
+                        if heavy:
+                            scale_buffers[run] = _lane(scale_buffer, lane, scratch)
+                            buffers[run, rank] = _lane(perp_buffer, lane, scratch)
+                            for k in range(rank):
+                                buffers[run, k] = buffer[_place(k, lane)]
                 running &= ~leaving
                 if running == 0:
                     break
 
             eta = spread(vector_values[i]) * _powers(g, inverse, powers[0], powers[1], scratch)
-            if method == GRADIENT_DESCENT:
-                for k in range(size):
-                    w = load(here, k * WIDTH) - eta * load(slope, k * WIDTH)
-                    store(here, k * WIDTH, w)
-                continue
             gamma = spread(scale_values[i]) * _powers(g, inverse, powers[2], powers[3], scratch)
             s = spread(0.0)
-            for k in range(size):
-                s = multiply_add(load(here, k * WIDTH), load(slope, k * WIDTH), s)
-            s = _across(s) * inverse
-            push = eta * g * inverse
-            if method == WEIGHT_NORM:
-                keep = multiply_add(push * inverse, s, one)
+            if method != GRADIENT_DESCENT:
                 for k in range(size):
-                    w = keep * load(here, k * WIDTH) - push * load(slope, k * WIDTH)
-                    store(here, k * WIDTH, w)
-                p = keep * p
-            else:
-                p = _project(here, slope, x, size, push, p)
-            g = g - gamma * s
+                    s = multiply_add(load(here, k * WIDTH), load(slope, k * WIDTH), s)
+                s = _across(s) * inverse
+            drag = s * inverse if method == WEIGHT_NORM else spread(0.0)
+            for k in range(size):
+                w = load(here, k * WIDTH)
+                move = stretch * (load(slope, k * WIDTH) - drag * w)
+                if heavy:
+                    b = multiply_add(beta, load(buffer, k * WIDTH), move)
+                    store(buffer, k * WIDTH, b)
+                    move = multiply_add(beta, b, move) if nesterov else b
+                store(x, k * WIDTH, w - eta * move)
+            move = spread(0.0) - stretch * drag * p
+            scale_move = s
+            if heavy:
+                perp_buffer = multiply_add(beta, perp_buffer, move)
+                move = multiply_add(beta, perp_buffer, move) if nesterov else perp_buffer
+                scale_buffer = multiply_add(beta, scale_buffer, s)
+                scale_move = multiply_add(beta, scale_buffer, s) if nesterov else scale_buffer
+            p_before = p
+            p = p - eta * move
+            if method == GRADIENT_DESCENT:
+                for k in range(size):
+                    store(here, k * WIDTH, load(x, k * WIDTH))
+                continue
+            # a run whose step leads to w = 0 stays where it is
+            after = _inverse_norm(x, size, p)
+            factor = after if method == RPGD else one
+            for k in range(size):
+                w = choose(after, largest, load(here, k * WIDTH), factor * load(x, k * WIDTH))
+                store(here, k * WIDTH, w)
+            p = choose(after, largest, p_before, factor * p)
+            if method == WEIGHT_NORM:
+                inverse = choose(after, largest, inverse, after)
+            g = g - gamma * scale_move
 
 
 @compiled(_TAG, forceinline=True)
@@ -233,13 +275,9 @@ def _gather(values, runs, scratch):
 
 
 @compiled(_TAG)
-def _write_record(record, value, g, square, p, scratch):
+def _lane(value, lane, scratch):
     store(scratch, 0, value)
-    store(scratch, WIDTH, g)
-    store(scratch, 2 * WIDTH, square)
-    store(scratch, 3 * WIDTH, p)
-    for j in range(4):
-        record[j] = scratch[j * WIDTH]
+    return scratch[lane]
 
 
 @compiled(_TAG)
@@ -256,20 +294,6 @@ def _inverse_norm(vector, size, p):
     """1/‖w‖; NaN where the norm overflowed, so that the loss says so."""
     inverse = spread(1.0) / square_root(_square_norm(vector, size, p))
     return choose(spread(SMALLEST_INVERSE), inverse, spread(np.nan), inverse)
-
-
-@compiled(_TAG)
-def _project(here, slope, moved, size, push, p):
-    """The step of rPGD, in place, and the new p; a run whose step leads to zero stays."""
-    for k in range(size):
-        w = load(here, k * WIDTH) - push * load(slope, k * WIDTH)
-        store(moved, k * WIDTH, w)
-    inverse = _inverse_norm(moved, size, p)
-    largest = spread(LARGEST)
-    for k in range(size):
-        w = load(moved, k * WIDTH) * inverse
-        store(here, k * WIDTH, choose(inverse, largest, load(here, k * WIDTH), w))
-    return choose(inverse, largest, p, p * inverse)
 
 
 @compiled(_TAG)
