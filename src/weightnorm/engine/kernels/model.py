@@ -4,9 +4,9 @@ They are the rules of `methods/` in row-space coordinates with the samples kept 
 z = M x with M = U S of shape (m, rank), and one coordinate p that the loss does not see. With G =
 Mᵀ ℓ′(z) and s = ⟨w, G⟩/‖w‖:
 
-    GD   : x = w;         ∇ = G;                           w' = w − η v
-    rPGD : x = g w;       ∇ = g G;                         w' = (w − η v)/‖w − η v‖;    g' = g − γ v_g
-    WN   : x = g w/‖w‖;   ∇ = (g/‖w‖)(G − s w/‖w‖);        w' = w − η v;                g' = g − γ v_g
+    GD   : x = w;         ∇ = G;                        w' = w − η v
+    rPGD : x = g w;       ∇ = g G;                      w' = (w − η v)/‖w − η v‖;   g' = g − γ v_g
+    WN   : x = g w/‖w‖;   ∇ = (g/‖w‖)(G − s w/‖w‖);     w' = w − η v;               g' = g − γ v_g
 
 Without momentum v = ∇ and v_g = s. With momentum β the buffers are b ← β b + ∇, and v is the buffer
 or, for Nesterov, ∇ + β b; the same for g.
