@@ -85,7 +85,7 @@ class ModelBatch(Batch):
     @property
     def size(self) -> int:
         """How many numbers one step of all runs is worth: about what it costs."""
-        return max(1, int(self.alive.sum())) * (self._matrix.size + 16 * self.problem.num_samples)
+        return max(1, int(self.alive.sum())) * (self._matrix.size + 8 * self._labels.size)
 
     def advance(self, count: int, every: int = 0) -> Records | None:
         """Make up to `count` steps with each run that is alive, recording multiples of `every`."""
@@ -103,13 +103,15 @@ class ModelBatch(Batch):
         parts = 1 if self._threads == 1 else min(self._threads * PARTS_PER_THREAD, blocks, worth)
         block = np.arange(going.size) // self._kernels.RUNS
         shares = [going[block % parts == part] for part in range(parts)]
+        done = False
         try:
             if parts == 1:
                 self._call(going, *rest)
             else:
                 share(lambda part: self._call(part, *rest), shares, self._threads)
+            done = True
         finally:  # an interruption comes after the kernel's call, or before it
-            if every and (count == 0 or self.ended_at[0] > first or not self.alive[0]):
+            if every and (done or self.ended_at[0] > first):
                 self.passed = self._records(steps[steps <= self.ended_at[0]], record)
         return self.passed
 
