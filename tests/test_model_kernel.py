@@ -15,6 +15,7 @@ from weightnorm.engine.backends.rules import RulesBatch
 from weightnorm.engine.batch import Start
 from weightnorm.engine.kernels import model_kernel
 from weightnorm.engine.start import backend_of, start
+from weightnorm.methods.contract import State
 from weightnorm.problems.losses import Huber, Logistic, Poisson
 
 LOSSES = ("logistic", "poisson", "huber")
@@ -110,12 +111,13 @@ def test_large_models_equal_rules(shape, by_blas):
     problem, w0 = make("logistic", *shape)
     large = problem.reduce().problem.matrix.size >= model_kernel(lone=True).BLAS_FROM
     assert large == by_blas
-    for method in (wn.RPGD(curvature(), 0.1), wn.WeightNorm(curvature(), 0.1, momentum=0.5)):
+    for method in (wn.RPGD(curvature(), 0.01, momentum=0.2), wn.WeightNorm(curvature(), 0.01)):
         for units in (w0[None], np.array([w0, w0[::-1], w0**2])):
             scales = np.linspace(1.0, 2.0, len(units))
             pair = [batch_of(method, problem, scales, units, kind) for kind in (1, 0)]
             for batch in pair:
                 batch.advance(20)
+            assert pair[0].alive.all()
             assert_same_runs(*pair)
 
 
@@ -307,6 +309,24 @@ def test_a_step_onto_zero_is_not_made(count):
         for batch in pair:
             batch.advance(2)
         assert_same_runs(*pair)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_nor_is_that_of_a_buffer(count):
+    """g = 0, so that ∇_w = 0, and a buffer of 2 w: w − 1·(½·2 w) = 0."""
+    problem, w0 = make("huber")
+    method, small = wn.WeightNorm(1.0, 0.1, momentum=0.5), problem.reduce().problem
+    units = np.tile(problem.reduce().enter(w0[None] / np.linalg.norm(w0)), (count, 1))
+    buffers = {"vector_buffer": 2.0 * units, "scale_buffer": np.zeros(count)}
+    state = State(units, np.zeros(count), buffers)
+    begun = Start(state.scale, units, state=state)
+    pair = [start(method, small, begun, 0.0, compiled=kind) for kind in (True, False)]
+    for batch in pair:
+        batch.advance(1)
+    np.testing.assert_array_equal(pair[0].position().unit, pair[1].position().unit)
+    for batch in pair:
+        batch.advance(3)
+    assert_same_runs(*pair)
 
 
 @pytest.mark.parametrize("keep", [(), ("weights",)])
