@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from reference import assert_same_stop
 
 import weightnorm as wn
-from weightnorm.engine.backends.model import ModelBatch
+from weightnorm.engine.backends.model import SHARED_FROM, ModelBatch
 from weightnorm.engine.backends.rules import RulesBatch
 from weightnorm.engine.batch import Start
-from weightnorm.engine.kernels import model_kernel
 from weightnorm.engine.start import backend_of, start
 from weightnorm.methods.contract import State
 from weightnorm.problems.losses import Huber, Logistic, Poisson
@@ -106,11 +105,11 @@ def test_kernel_equals_rules(loss, name, options, shape, scales, inside, count, 
     assert_same_runs(*pair)
 
 
-@pytest.mark.parametrize(("shape", "by_blas"), [((150, 170), False), ((5_500, 50), True)])
-def test_large_models_equal_rules(shape, by_blas):
+@pytest.mark.parametrize(("shape", "shared"), [((150, 170), False), ((11_003, 50), True)])
+def test_large_models_equal_rules(shape, shared):
     problem, w0 = make("logistic", *shape)
-    large = problem.reduce().problem.matrix.size >= model_kernel(lone=True).BLAS_FROM
-    assert large == by_blas
+    large = problem.reduce().problem.matrix.size >= SHARED_FROM
+    assert large == shared
     for method in (wn.RPGD(curvature(), 0.01, momentum=0.2), wn.WeightNorm(curvature(), 0.01)):
         for units in (w0[None], np.array([w0, w0[::-1], w0**2])):
             scales = np.linspace(1.0, 2.0, len(units))

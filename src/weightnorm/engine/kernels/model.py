@@ -15,7 +15,8 @@ or, for Nesterov, ∇ + β b; the same for g.
 run alone has its coordinates in the lanes (and its predictions, where the loss is taken), and its
 scalars in all of them: then a sum over coordinates ends with one over the lanes. All else is the
 same source. A few rows of M give predictions, errors and their share of G before the next rows
-come, so that M is read once a step. Only a large M and one run are left to BLAS, for its threads.
+come, so that M is read once a step. Where M is large and the run alone, `backends/model.py` makes a
+step of three parts, to share the second among threads: `weights`, `evaluate` some rows, and `move`.
 
 A call makes a bounded number of steps and returns. Runs live in the rows of `vectors` between
 calls; a run that ends inside a call is written back at the iterate it ended at. Every sum has an
@@ -54,10 +55,6 @@ RUNS = 1 if LONE else WIDTH  # in a block
 COLUMNS = WIDTH if LONE else 1  # the rank is padded with zeros to a multiple of this, …
 ROWS = WIDTH if LONE else 4  # … and the samples, with weight zero, to one of this
 VECTORS = 1 if LONE else ROWS  # of predictions in so many rows
-
-# Entries of M from which BLAS makes the products of one run: it shares a product among threads. On
-# two cores it wins from 600 × 600 on and loses below 450 × 450.
-BLAS_FROM = 2**18
 
 LARGEST_EXPONENT = 650.0  # as in problems/losses.py
 LARGEST = 1e300
@@ -129,8 +126,8 @@ def advance(
 
     Parameters
     ----------
-    matrix : (rows, columns)
-        M, padded with zeros to multiples of ROWS and COLUMNS.
+    matrix : flat array
+        M, row by row, padded with zeros to multiples of ROWS and COLUMNS.
     labels : flat array
         Three numbers for each row: see `_pointwise`; the second is its weight in the loss.
     vectors : (n, rank + 1)
@@ -150,18 +147,15 @@ def advance(
     start = ended_at[order[0]]
     rank = vectors.shape[1] - 1
     size = -(-rank // COLUMNS)
-    flat = matrix.reshape(-1)
-    by_blas = LONE and matrix.size >= BLAS_FROM
     here = np.zeros(size * WIDTH)
     x = np.zeros(size * WIDTH)
     slope = np.zeros(size * WIDTH)
     heavy = momentum != 0.0
     buffer = np.zeros(size * WIDTH if heavy else 0)
-    scratch = np.empty(max(ROWS * WIDTH, matrix.shape[0] if by_blas else 0))
+    scratch = np.empty(ROWS * WIDTH)
     runs = np.empty(WIDTH, dtype=np.int64)
     one = spread(1.0)
     bound = spread(low)
-    largest = spread(LARGEST)
     beta = spread(momentum)
     for block in range(0, order.size, RUNS):
         for lane in range(WIDTH):  # missing lanes repeat the last run
@@ -182,10 +176,7 @@ def advance(
             stretch = one if method == GRADIENT_DESCENT else g * inverse
             for k in range(size):
                 store(x, k * WIDTH, stretch * load(here, k * WIDTH))
-            if by_blas:
-                value = _evaluate_by_blas(loss_kind, matrix, labels, x, slope, scratch)
-            else:
-                value = _evaluate(loss_kind, flat, labels, size, x, slope, scratch)
+            value = _evaluate(loss_kind, matrix, labels, size, x, slope, scratch)
             if every > 0 and block == 0 and runs[0] == 0 and (start + i) % every == 0:
                 record[row, 0] = _lane(value, 0, scratch)
                 record[row, 1] = _lane(g, 0, scratch)
@@ -216,43 +207,144 @@ def advance(
 
             eta = spread(vector_values[i]) * _powers(g, inverse, powers[0], powers[1], scratch)
             gamma = spread(scale_values[i]) * _powers(g, inverse, powers[2], powers[3], scratch)
-            s = spread(0.0)
-            if method != GRADIENT_DESCENT:
-                for k in range(size):
-                    s = multiply_add(load(here, k * WIDTH), load(slope, k * WIDTH), s)
-                s = _across(s) * inverse
-            drag = s * inverse if method == WEIGHT_NORM else spread(0.0)
-            for k in range(size):
-                w = load(here, k * WIDTH)
-                move = stretch * (load(slope, k * WIDTH) - drag * w)
-                if heavy:
-                    b = multiply_add(beta, load(buffer, k * WIDTH), move)
-                    store(buffer, k * WIDTH, b)
-                    move = multiply_add(beta, b, move) if nesterov else b
-                store(x, k * WIDTH, w - eta * move)
-            move = spread(0.0) - stretch * drag * p
-            scale_move = s
-            if heavy:
-                perp_buffer = multiply_add(beta, perp_buffer, move)
-                move = multiply_add(beta, perp_buffer, move) if nesterov else perp_buffer
-                scale_buffer = multiply_add(beta, scale_buffer, s)
-                scale_move = multiply_add(beta, scale_buffer, s) if nesterov else scale_buffer
-            p_before = p
-            p = p - eta * move
-            if method == GRADIENT_DESCENT:
-                for k in range(size):
-                    store(here, k * WIDTH, load(x, k * WIDTH))
-                continue
-            # a run whose step leads to w = 0 stays where it is
-            after = _inverse_norm(x, size, p)
-            factor = after if method == RPGD else one
-            for k in range(size):
-                w = choose(after, largest, load(here, k * WIDTH), factor * load(x, k * WIDTH))
-                store(here, k * WIDTH, w)
-            p = choose(after, largest, p_before, factor * p)
-            if method == WEIGHT_NORM:
-                inverse = choose(after, largest, inverse, after)
-            g = g - gamma * scale_move
+            inverse, g, p, scale_buffer, perp_buffer = _step(
+                method,
+                size,
+                here,
+                slope,
+                x,
+                buffer,
+                (inverse, g, p, scale_buffer, perp_buffer),
+                eta,
+                gamma,
+                beta,
+                heavy,
+                nesterov,
+            )
+
+
+@compiled(_TAG)
+def _step(method, size, here, slope, moved, buffer, scalars, eta, gamma, beta, heavy, nesterov):
+    """One step of w, in `here` and with its buffer in place; the new scalars: 1/‖w‖ (1 but for WN),
+    g, p, and the buffers of both.
+    """
+    inverse, g, p, scale_buffer, perp_buffer = scalars
+    one = spread(1.0)
+    largest = spread(LARGEST)
+    s = spread(0.0)
+    if method != GRADIENT_DESCENT:
+        for k in range(size):
+            s = multiply_add(load(here, k * WIDTH), load(slope, k * WIDTH), s)
+        s = _across(s) * inverse
+    stretch = one if method == GRADIENT_DESCENT else g * inverse
+    drag = s * inverse if method == WEIGHT_NORM else spread(0.0)
+    for k in range(size):
+        w = load(here, k * WIDTH)
+        move = stretch * (load(slope, k * WIDTH) - drag * w)
+        if heavy:
+            b = multiply_add(beta, load(buffer, k * WIDTH), move)
+            store(buffer, k * WIDTH, b)
+            move = multiply_add(beta, b, move) if nesterov else b
+        store(moved, k * WIDTH, w - eta * move)
+    move = spread(0.0) - stretch * drag * p
+    scale_move = s
+    if heavy:
+        perp_buffer = multiply_add(beta, perp_buffer, move)
+        move = multiply_add(beta, perp_buffer, move) if nesterov else perp_buffer
+        scale_buffer = multiply_add(beta, scale_buffer, s)
+        scale_move = multiply_add(beta, scale_buffer, s) if nesterov else scale_buffer
+    p_before = p
+    p = p - eta * move
+    after = one if method == GRADIENT_DESCENT else _inverse_norm(moved, size, p)
+    factor = after if method == RPGD else one
+    for k in range(size):  # a run whose step leads to w = 0 stays where it is
+        w = choose(after, largest, load(here, k * WIDTH), factor * load(moved, k * WIDTH))
+        store(here, k * WIDTH, w)
+    p = choose(after, largest, p_before, factor * p)
+    if method == WEIGHT_NORM:
+        inverse = choose(after, largest, inverse, after)
+    return inverse, g - gamma * scale_move, p, scale_buffer, perp_buffer
+
+
+@compiled(_TAG)
+def evaluate(loss_kind, matrix, labels, x, slope):
+    """The loss of one run at x as far as some rows of M go; writes its gradient to `slope`."""
+    scratch = np.empty(ROWS * WIDTH)
+    return (
+        lane_sum(_evaluate(loss_kind, matrix, labels, slope.size // WIDTH, x, slope, scratch))
+        / WIDTH
+    )
+
+
+@compiled(_TAG)
+def weights(method, vectors, scale, x):
+    """Write x of run 0, which is alone, padded as a row of M is; its 1/‖w‖ (1 but for WN)."""
+    rank = vectors.shape[1] - 1
+    x[:rank] = vectors[0, :rank]
+    size = x.size // WIDTH
+    inverse = spread(1.0)
+    if method == WEIGHT_NORM:
+        inverse = _inverse_norm(x, size, spread(vectors[0, rank]))
+    if method != GRADIENT_DESCENT:
+        for k in range(size):
+            store(x, k * WIDTH, spread(scale[0]) * inverse * load(x, k * WIDTH))
+    return lane_sum(inverse) / WIDTH
+
+
+@compiled(_TAG)
+def move(
+    method,
+    vectors,
+    scale,
+    buffers,
+    scale_buffers,
+    slope,
+    inverse,
+    steps,
+    powers,
+    momentum,
+    nesterov,
+):
+    """One step of run 0, which is alone, along the gradient `slope`; `steps` are the values of
+    both, and `inverse` is 1/‖w‖ as from `weights`.
+    """
+    rank = vectors.shape[1] - 1
+    heavy = momentum != 0.0
+    here = np.zeros(slope.size)
+    here[:rank] = vectors[0, :rank]
+    buffer = np.zeros(slope.size if heavy else 0)
+    scale_buffer = spread(0.0)
+    perp_buffer = spread(0.0)
+    if heavy:
+        buffer[:rank] = buffers[0, :rank]
+        scale_buffer = spread(scale_buffers[0])
+        perp_buffer = spread(buffers[0, rank])
+    g = spread(scale[0])
+    p = spread(vectors[0, rank])
+    moved = np.empty(max(slope.size, WIDTH))
+    eta = spread(steps[0]) * _powers(g, spread(inverse), powers[0], powers[1], moved)
+    gamma = spread(steps[1]) * _powers(g, spread(inverse), powers[2], powers[3], moved)
+    _, g, p, scale_buffer, perp_buffer = _step(
+        method,
+        slope.size // WIDTH,
+        here,
+        slope,
+        moved,
+        buffer,
+        (spread(inverse), g, p, scale_buffer, perp_buffer),
+        eta,
+        gamma,
+        spread(momentum),
+        heavy,
+        nesterov,
+    )
+    vectors[0, :rank] = here[:rank]
+    vectors[0, rank] = lane_sum(p) / WIDTH
+    scale[0] = lane_sum(g) / WIDTH
+    if heavy:
+        buffers[0, :rank] = buffer[:rank]
+        buffers[0, rank] = lane_sum(perp_buffer) / WIDTH
+        scale_buffers[0] = lane_sum(scale_buffer) / WIDTH
 
 
 @compiled(_TAG, forceinline=True)
@@ -337,23 +429,6 @@ def _evaluate(kind, matrix, labels, size, x, slope, scratch):
             store(scratch, j * WIDTH, error)
         for row in range(0, ROWS, 4):
             _push(matrix, (first + row) * stride, stride, size, slope, scratch, row)
-    return _across(loss)
-
-
-@compiled(_TAG)
-def _evaluate_by_blas(kind, matrix, labels, x, slope, errors):
-    """The same for one run, by two products."""
-    rows = matrix.shape[0]
-    np.dot(matrix, x, errors[:rows])
-    loss = spread(0.0)
-    for j in range(0, rows, WIDTH):
-        a = _label(labels, j)
-        weight = _label(labels, rows + j)
-        extra = _label(labels, 2 * rows + j)
-        value, error = _pointwise(kind, load(errors, j), a, weight, extra)
-        loss = multiply_add(weight, value, loss)
-        store(errors, j, error)
-    np.dot(matrix.T, errors[:rows], slope)
     return _across(loss)
 
 
