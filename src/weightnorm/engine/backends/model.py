@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..kernels import model_kernel
 # their own each, which keep the cores from each other while they wait (2 to 10 times slower here).
 SHARED_FROM = 2**19
 SHARES = 4  # of the rows, whatever the number of threads: so the bits do not depend on it
+LINE = 8  # numbers in a cache line: lanes across two of them cost a tenth more
 PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
 WORTH_A_THREAD = 2**21  # entries of the matrix times runs and steps: some milliseconds
 
@@ -151,41 +153,46 @@ class ModelBatch(Batch):
         )
 
     def _advance_shared(
-        self,
-        first: int,
-        vector_values: Array,
-        scale_values: Array,
-        powers: Array,
-        momentum: float,
-        nesterov: bool,
-        every: int,
-        record: Array,
+        self, first: int, vector_values: Array, scale_values: Array, *others: Any
     ) -> None:
         """What the kernel's `advance` does, for one run on a large matrix."""
         kernels, state = self._kernels, (self._vectors, self._scale, *self._buffers)
+        *rest, every, record = others
         x, rows = np.zeros(self._matrix.shape[1]), iter(record)
         workers = min(available_cores(), SHARES)
-        mine, *others = (self._shares[i::workers] for i in range(workers))
+        mine, *theirs = (self._shares[i::workers] for i in range(workers))
 
-        def evaluate(shares: list[tuple[Array, ...]]) -> list[float]:
+        def evaluate(shares: Any) -> list[float]:
             return [kernels.evaluate(self._loss_code, m, y, x, slope) for m, y, slope in shares]
 
+        def serve(shares: Any, asked: Any, answers: Any) -> None:
+            while asked.get():
+                answers.put(evaluate(shares))
+
+        queues: list[Any] = [(SimpleQueue(), SimpleQueue()) for _ in theirs]  # cheaper than futures
         with ThreadPoolExecutor(workers) as pool:
-            for i, steps in enumerate(np.column_stack([vector_values, scale_values])):
-                inverse = kernels.weights(self._code, self._vectors, self._scale, x)
-                futures = [pool.submit(evaluate, shares) for shares in others]
-                parts = [evaluate(mine), *(future.result() for future in futures)]
-                # in the order of the rows, whoever had them
-                loss = sum(parts[k % workers][k // workers] for k in range(SHARES))
-                self.loss[0], self.ended_at[0] = loss, first + i
-                if every and (first + i) % every == 0:
-                    w = self._vectors[0]
-                    next(rows)[:] = loss, self._scale[0], w @ w, w[-1]
-                self.alive[0] = self._low < loss <= self.limit[0]
-                if not self.alive[0] or i == len(vector_values) - 1:
-                    break
-                slope = sum(share[2] for share in self._shares)
-                kernels.move(self._code, *state, slope, inverse, steps, powers, momentum, nesterov)
+            for shares, pair in zip(theirs, queues, strict=True):
+                pool.submit(serve, shares, *pair)
+            try:
+                for i, steps in enumerate(np.column_stack([vector_values, scale_values])):
+                    inverse = kernels.weights(self._code, self._vectors, self._scale, x)
+                    for asked, _ in queues:
+                        asked.put(True)
+                    parts = [evaluate(mine), *(answers.get() for _, answers in queues)]
+                    # in the order of the rows, whoever had them
+                    loss = sum(parts[k % workers][k // workers] for k in range(SHARES))
+                    self.loss[0], self.ended_at[0] = loss, first + i
+                    if every and (first + i) % every == 0:
+                        w = self._vectors[0]
+                        next(rows)[:] = loss, self._scale[0], w @ w, w[-1]
+                    self.alive[0] = self._low < loss <= self.limit[0]
+                    if not self.alive[0] or i == len(vector_values) - 1:
+                        break
+                    slope = sum(share[2] for share in self._shares)
+                    kernels.move(self._code, *state, slope, inverse, steps, *rest)
+            finally:
+                for asked, _ in queues:
+                    asked.put(False)
 
     def _records(self, step: NDArray[np.int64], record: Array) -> Records:
         """The records of the first run, from what the kernel wrote."""
@@ -212,11 +219,18 @@ class ModelBatch(Batch):
 
 
 def _padded(matrix: Array, rows: int, columns: int) -> Array:
-    """The matrix with zeros around it, its shape a multiple of these."""
+    """The matrix with zeros around it, its shape a multiple of these; where lanes are columns, from
+    a cache line on.
+    """
     m, rank = matrix.shape
-    answer = np.zeros((m + -m % rows, rank + -rank % columns))
+    shape = m + -m % rows, rank + -rank % columns
+    if shape == matrix.shape and columns == 1:
+        return matrix
+    room = np.zeros(shape[0] * shape[1] + LINE)
+    first = -room.ctypes.data % (8 * LINE) // 8
+    answer = room[first : first + shape[0] * shape[1]].reshape(shape)
     answer[:m, :rank] = matrix
-    return matrix if answer.shape == matrix.shape else answer
+    return answer
 
 
 def _slices(size: int, count: int) -> list[slice]:

@@ -418,8 +418,10 @@ def _evaluate(kind, matrix, labels, size, x, slope, scratch):
     for k in range(size):
         store(slope, k * WIDTH, spread(0.0))
     for first in range(0, rows, ROWS):
-        for row in range(0, ROWS, 4):
-            _predict(matrix, (first + row) * stride, stride, size, x, scratch, row)
+        if LONE:
+            _predict_eight(matrix, first * stride, stride, size, x, scratch)
+        else:
+            _predict(matrix, first * stride, stride, size, x, scratch)
         for j in range(VECTORS):
             a = _label(labels, first + j)
             weight = _label(labels, rows + first + j)
@@ -427,14 +429,11 @@ def _evaluate(kind, matrix, labels, size, x, slope, scratch):
             value, error = _pointwise(kind, load(scratch, j * WIDTH), a, weight, extra)
             loss = multiply_add(weight, value, loss)
             store(scratch, j * WIDTH, error)
-        for row in range(0, ROWS, 4):
-            _push(matrix, (first + row) * stride, stride, size, slope, scratch, row)
+        if LONE:
+            _push_eight(matrix, first * stride, stride, size, slope, scratch)
+        else:
+            _push(matrix, first * stride, stride, size, slope, scratch)
     return _across(loss)
-
-
-@compiled(_TAG, forceinline=True)
-def _entry(matrix, start, k):
-    return load(matrix, start + k * WIDTH) if LONE else broadcast(matrix, start + k)
 
 
 @compiled(_TAG, forceinline=True)
@@ -443,49 +442,93 @@ def _label(labels, index):
 
 
 @compiled(_TAG, forceinline=True)
-def _predict(matrix, start, stride, size, x, scratch, row):
-    """Predictions of four rows of M, to `scratch`."""
+def _predict(matrix, start, stride, size, x, scratch):
+    """Predictions of four rows of M, to `scratch`: of 8 runs."""
     a = spread(0.0)
     b = spread(0.0)
     c = spread(0.0)
     d = spread(0.0)
     for k in range(size):
         v = load(x, k * WIDTH)
-        a = multiply_add(_entry(matrix, start, k), v, a)
-        b = multiply_add(_entry(matrix, start + stride, k), v, b)
-        c = multiply_add(_entry(matrix, start + 2 * stride, k), v, c)
-        d = multiply_add(_entry(matrix, start + 3 * stride, k), v, d)
-    if LONE:
-        scratch[row] = lane_sum(a)
-        scratch[row + 1] = lane_sum(b)
-        scratch[row + 2] = lane_sum(c)
-        scratch[row + 3] = lane_sum(d)
-    else:
-        store(scratch, 0, a)
-        store(scratch, WIDTH, b)
-        store(scratch, 2 * WIDTH, c)
-        store(scratch, 3 * WIDTH, d)
+        a = multiply_add(broadcast(matrix, start + k), v, a)
+        b = multiply_add(broadcast(matrix, start + stride + k), v, b)
+        c = multiply_add(broadcast(matrix, start + 2 * stride + k), v, c)
+        d = multiply_add(broadcast(matrix, start + 3 * stride + k), v, d)
+    store(scratch, 0, a)
+    store(scratch, WIDTH, b)
+    store(scratch, 2 * WIDTH, c)
+    store(scratch, 3 * WIDTH, d)
 
 
 @compiled(_TAG, forceinline=True)
-def _push(matrix, start, stride, size, slope, scratch, row):
+def _push(matrix, start, stride, size, slope, scratch):
     """Add what four rows of M give with their errors, from `scratch`."""
-    a = _error(scratch, row)
-    b = _error(scratch, row + 1)
-    c = _error(scratch, row + 2)
-    d = _error(scratch, row + 3)
+    a = load(scratch, 0)
+    b = load(scratch, WIDTH)
+    c = load(scratch, 2 * WIDTH)
+    d = load(scratch, 3 * WIDTH)
     for k in range(size):
         v = load(slope, k * WIDTH)
-        v = multiply_add(_entry(matrix, start, k), a, v)
-        v = multiply_add(_entry(matrix, start + stride, k), b, v)
-        v = multiply_add(_entry(matrix, start + 2 * stride, k), c, v)
-        v = multiply_add(_entry(matrix, start + 3 * stride, k), d, v)
+        v = multiply_add(broadcast(matrix, start + k), a, v)
+        v = multiply_add(broadcast(matrix, start + stride + k), b, v)
+        v = multiply_add(broadcast(matrix, start + 2 * stride + k), c, v)
+        v = multiply_add(broadcast(matrix, start + 3 * stride + k), d, v)
         store(slope, k * WIDTH, v)
 
 
 @compiled(_TAG, forceinline=True)
-def _error(scratch, row):
-    return spread(scratch[row]) if LONE else load(scratch, row * WIDTH)
+def _predict_eight(matrix, start, stride, size, x, scratch):
+    """Predictions of eight rows of M, to `scratch`: of one run, with coordinates in the lanes."""
+    a = spread(0.0)
+    b = spread(0.0)
+    c = spread(0.0)
+    d = spread(0.0)
+    e = spread(0.0)
+    f = spread(0.0)
+    g = spread(0.0)
+    h = spread(0.0)
+    for k in range(size):
+        v = load(x, k * WIDTH)
+        a = multiply_add(load(matrix, start + k * WIDTH), v, a)
+        b = multiply_add(load(matrix, start + stride + k * WIDTH), v, b)
+        c = multiply_add(load(matrix, start + 2 * stride + k * WIDTH), v, c)
+        d = multiply_add(load(matrix, start + 3 * stride + k * WIDTH), v, d)
+        e = multiply_add(load(matrix, start + 4 * stride + k * WIDTH), v, e)
+        f = multiply_add(load(matrix, start + 5 * stride + k * WIDTH), v, f)
+        g = multiply_add(load(matrix, start + 6 * stride + k * WIDTH), v, g)
+        h = multiply_add(load(matrix, start + 7 * stride + k * WIDTH), v, h)
+    scratch[0] = lane_sum(a)
+    scratch[1] = lane_sum(b)
+    scratch[2] = lane_sum(c)
+    scratch[3] = lane_sum(d)
+    scratch[4] = lane_sum(e)
+    scratch[5] = lane_sum(f)
+    scratch[6] = lane_sum(g)
+    scratch[7] = lane_sum(h)
+
+
+@compiled(_TAG, forceinline=True)
+def _push_eight(matrix, start, stride, size, slope, scratch):
+    """Add what eight rows of M give with their errors, from `scratch`."""
+    a = spread(scratch[0])
+    b = spread(scratch[1])
+    c = spread(scratch[2])
+    d = spread(scratch[3])
+    e = spread(scratch[4])
+    f = spread(scratch[5])
+    g = spread(scratch[6])
+    h = spread(scratch[7])
+    for k in range(size):
+        v = load(slope, k * WIDTH)
+        v = multiply_add(load(matrix, start + k * WIDTH), a, v)
+        v = multiply_add(load(matrix, start + stride + k * WIDTH), b, v)
+        v = multiply_add(load(matrix, start + 2 * stride + k * WIDTH), c, v)
+        v = multiply_add(load(matrix, start + 3 * stride + k * WIDTH), d, v)
+        v = multiply_add(load(matrix, start + 4 * stride + k * WIDTH), e, v)
+        v = multiply_add(load(matrix, start + 5 * stride + k * WIDTH), f, v)
+        v = multiply_add(load(matrix, start + 6 * stride + k * WIDTH), g, v)
+        v = multiply_add(load(matrix, start + 7 * stride + k * WIDTH), h, v)
+        store(slope, k * WIDTH, v)
 
 
 @compiled(_TAG, forceinline=True)
