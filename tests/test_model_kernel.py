@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import assert_same_stop
 
 import weightnorm as wn
-from weightnorm.engine.backends.model import SHARED_FROM, ModelBatch
+from weightnorm.engine.backends.model import BLAS_FROM, ModelBatch
 from weightnorm.engine.backends.rules import RulesBatch
 from weightnorm.engine.batch import Start
 from weightnorm.engine.start import backend_of, start
@@ -71,6 +71,13 @@ def assert_same_runs(batch, twin, rtol=1e-11):
         )
 
 
+@pytest.fixture(params=[False, True], ids=["lanes", "BLAS"])
+def products(request, monkeypatch):
+    """One run by lanes, and with its products by BLAS."""
+    if request.param:
+        monkeypatch.setattr("weightnorm.engine.backends.model.BLAS_FROM", 0)
+
+
 @pytest.fixture
 def by_rules(monkeypatch):
     """Call it to run everything from then on by the rules in NumPy."""
@@ -105,11 +112,11 @@ def test_kernel_equals_rules(loss, name, options, shape, scales, inside, count, 
     assert_same_runs(*pair)
 
 
-@pytest.mark.parametrize(("shape", "shared"), [((150, 170), False), ((11_003, 50), True)])
-def test_large_models_equal_rules(shape, shared):
+@pytest.mark.parametrize(("shape", "by_blas"), [((150, 170), False), ((11_003, 50), True)])
+def test_large_models_equal_rules(shape, by_blas):
     problem, w0 = make("logistic", *shape)
-    large = problem.reduce().problem.matrix.size >= SHARED_FROM
-    assert large == shared
+    large = problem.reduce().problem.matrix.size >= BLAS_FROM
+    assert large == by_blas
     for method in (wn.RPGD(curvature(), 0.01, momentum=0.2), wn.WeightNorm(curvature(), 0.01)):
         for units in (w0[None], np.array([w0, w0[::-1], w0**2])):
             scales = np.linspace(1.0, 2.0, len(units))
@@ -196,6 +203,7 @@ def test_a_loss_beyond_all_numbers():
     np.testing.assert_allclose(subnormal, np.exp([-720.0, -740.0]), atol=1e-323)
 
 
+@pytest.mark.usefixtures("products")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["gd", "wn", "rpgd"])
 def test_runs_and_sweeps_equal_the_rules(loss, name, by_rules):
@@ -229,6 +237,7 @@ def test_runs_and_sweeps_equal_the_rules(loss, name, by_rules):
         np.testing.assert_allclose(table[field], twin_table[field], rtol=1e-10)
 
 
+@pytest.mark.usefixtures("products")
 @pytest.mark.parametrize("options", MOMENTA, ids=["plain", "heavy ball", "Nesterov"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_sweep_equals_runs_and_a_run_goes_on(loss, options, monkeypatch):
@@ -274,6 +283,7 @@ def test_bits_depend_neither_on_neighbours_nor_on_threads(monkeypatch):
         np.testing.assert_array_equal(part.position().unit, whole.position().unit[which])
 
 
+@pytest.mark.usefixtures("products")
 @pytest.mark.parametrize("scale", [1.0, 50.0])
 @pytest.mark.parametrize("name", ["gd", "wn", "rpgd"])
 def test_divergence_is_that_of_the_rules(name, scale, by_rules):
@@ -328,6 +338,7 @@ def test_nor_is_that_of_a_buffer(count):
     assert_same_runs(*pair)
 
 
+@pytest.mark.usefixtures("products")
 @pytest.mark.parametrize("keep", [(), ("weights",)])
 def test_an_interruption_loses_nothing(monkeypatch, keep):
     problem, w0 = make("logistic")

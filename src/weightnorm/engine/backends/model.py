@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._pool import available_cores, share
+from ..._pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
 from ...methods.training import BUFFERS
@@ -18,11 +15,10 @@ from ...schedules import bind_steps
 from ..batch import Batch, Position, Records, Start, multiples, position_of, record_by_pieces
 from ..kernels import model_kernel
 
-# Entries of the matrix from which the rows of one run are shared among threads: a step then takes
-# 0.1 ms, and a handful of them what sharing costs. Not by BLAS: NumPy's and SciPy's have threads of
-# their own each, which keep the cores from each other while they wait (2 to 10 times slower here).
-SHARED_FROM = 2**19
-SHARES = 4  # of the rows, whatever the number of threads: so the bits do not depend on it
+# Entries of the matrix from which BLAS makes the products of one run, because it shares them among
+# threads: on two cores it wins from about 640 × 640 on. It is NumPy's, not that of SciPy, which
+# numba would call: each has threads of its own, and those that wait keep the cores from the others.
+BLAS_FROM = 400_000
 LINE = 8  # numbers in a cache line: lanes across two of them cost a tenth more
 PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
 WORTH_A_THREAD = 2**21  # entries of the matrix times runs and steps: some milliseconds
@@ -64,15 +60,8 @@ class ModelBatch(Batch):
             powers = [[power, 0.0] for power, _ in powers]
         self._powers = np.ravel(powers)
         self._matrix = _padded(problem.matrix, kernels.ROWS, kernels.COLUMNS)
-        labels = _padded(problem.loss_rows, 1, kernels.ROWS)
-        self._labels, self._shares = labels.ravel(), []
-        if kernels.LONE and self._matrix.size >= SHARED_FROM:
-            groups = self._matrix.reshape(-1, kernels.ROWS * self._matrix.shape[1])
-            three = labels.reshape(3, -1, kernels.ROWS)
-            self._shares = [
-                (groups[rows].ravel(), three[:, rows].ravel(), np.zeros(self._matrix.shape[1]))
-                for rows in _slices(len(groups), SHARES)
-            ]
+        self._labels = _padded(problem.loss_rows, 1, kernels.ROWS).ravel()
+        self._by_blas = kernels.LONE and self._matrix.size >= BLAS_FROM
         self._vectors, self._scale = state.vector.copy(), state.scale.copy()
         heavy = count if method.momentum else 0
         self._buffers = [np.zeros_like(a[:heavy]) for a in (self._vectors, self._scale)]
@@ -122,8 +111,8 @@ class ModelBatch(Batch):
         shares = [going[block % parts == part] for part in range(parts)]
         done = False
         try:
-            if self._shares:  # in another thread: Ctrl-C waits until the steps are made
-                share(lambda steps: self._advance_shared(first, *steps), [rest], 1)
+            if self._by_blas:  # in another thread: Ctrl-C waits until the steps are made
+                share(lambda steps: self._advance_by_blas(first, *steps), [rest], 1)
             elif parts == 1:
                 self._call(going, *rest)
             else:
@@ -152,47 +141,28 @@ class ModelBatch(Batch):
             *rest,
         )
 
-    def _advance_shared(
+    def _advance_by_blas(
         self, first: int, vector_values: Array, scale_values: Array, *others: Any
     ) -> None:
         """What the kernel's `advance` does, for one run on a large matrix."""
-        kernels, state = self._kernels, (self._vectors, self._scale, *self._buffers)
         *rest, every, record = others
-        x, rows = np.zeros(self._matrix.shape[1]), iter(record)
-        workers = min(available_cores(), SHARES)
-        mine, *theirs = (self._shares[i::workers] for i in range(workers))
-
-        def evaluate(shares: Any) -> list[float]:
-            return [kernels.evaluate(self._loss_code, m, y, x, slope) for m, y, slope in shares]
-
-        def serve(shares: Any, asked: Any, answers: Any) -> None:
-            while asked.get():
-                answers.put(evaluate(shares))
-
-        queues: list[Any] = [(SimpleQueue(), SimpleQueue()) for _ in theirs]  # cheaper than futures
-        with ThreadPoolExecutor(workers) as pool:
-            for shares, pair in zip(theirs, queues, strict=True):
-                pool.submit(serve, shares, *pair)
-            try:
-                for i, steps in enumerate(np.column_stack([vector_values, scale_values])):
-                    inverse = kernels.weights(self._code, self._vectors, self._scale, x)
-                    for asked, _ in queues:
-                        asked.put(True)
-                    parts = [evaluate(mine), *(answers.get() for _, answers in queues)]
-                    # in the order of the rows, whoever had them
-                    loss = sum(parts[k % workers][k // workers] for k in range(SHARES))
-                    self.loss[0], self.ended_at[0] = loss, first + i
-                    if every and (first + i) % every == 0:
-                        w = self._vectors[0]
-                        next(rows)[:] = loss, self._scale[0], w @ w, w[-1]
-                    self.alive[0] = self._low < loss <= self.limit[0]
-                    if not self.alive[0] or i == len(vector_values) - 1:
-                        break
-                    slope = sum(share[2] for share in self._shares)
-                    kernels.move(self._code, *state, slope, inverse, steps, *rest)
-            finally:
-                for asked, _ in queues:
-                    asked.put(False)
+        kernels, state = self._kernels, (self._vectors, self._scale, *self._buffers)
+        predictions, x = np.zeros(self._matrix.shape[0]), np.zeros(self._matrix.shape[1])
+        rows = iter(record)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, steps in enumerate(np.column_stack([vector_values, scale_values])):
+                inverse = kernels.weights(self._code, self._vectors, self._scale, x)
+                np.matmul(self._matrix, x, out=predictions)
+                loss = kernels.errors(self._loss_code, self._labels, predictions)
+                self.loss[0], self.ended_at[0] = loss, first + i
+                if every and (first + i) % every == 0:
+                    w = self._vectors[0]
+                    next(rows)[:] = loss, self._scale[0], w @ w, w[-1]
+                self.alive[0] = self._low < loss <= self.limit[0]
+                if not self.alive[0] or i == len(vector_values) - 1:
+                    break
+                np.matmul(predictions, self._matrix, out=x)
+                kernels.move(self._code, *state, x, inverse, steps, *rest)
 
     def _records(self, step: NDArray[np.int64], record: Array) -> Records:
         """The records of the first run, from what the kernel wrote."""
@@ -231,9 +201,3 @@ def _padded(matrix: Array, rows: int, columns: int) -> Array:
     answer = room[first : first + shape[0] * shape[1]].reshape(shape)
     answer[:m, :rank] = matrix
     return answer
-
-
-def _slices(size: int, count: int) -> list[slice]:
-    """So many neighbouring slices of about one length."""
-    edges = [size * i // count for i in range(count + 1)]
-    return [slice(*pair) for pair in pairwise(edges)]

@@ -15,8 +15,8 @@ or, for Nesterov, ∇ + β b; the same for g.
 run alone has its coordinates in the lanes (and its predictions, where the loss is taken), and its
 scalars in all of them: then a sum over coordinates ends with one over the lanes. All else is the
 same source. A few rows of M give predictions, errors and their share of G before the next rows
-come, so that M is read once a step. Where M is large and the run alone, `backends/model.py` makes a
-step of three parts, to share the second among threads: `weights`, `evaluate` some rows, and `move`.
+come, so that M is read once a step. Where M is large and the run alone, `backends/model.py` leaves
+the two products to NumPy's BLAS, for its threads; a step is then `weights`, `errors` and `move`.
 
 A call makes a bounded number of steps and returns. Runs live in the rows of `vectors` between
 calls; a run that ends inside a call is written back at the iterate it ended at. Every sum has an
@@ -267,13 +267,18 @@ def _step(method, size, here, slope, moved, buffer, scalars, eta, gamma, beta, h
 
 
 @compiled(_TAG)
-def evaluate(loss_kind, matrix, labels, x, slope):
-    """The loss of one run at x as far as some rows of M go; writes its gradient to `slope`."""
-    scratch = np.empty(ROWS * WIDTH)
-    return (
-        lane_sum(_evaluate(loss_kind, matrix, labels, slope.size // WIDTH, x, slope, scratch))
-        / WIDTH
-    )
+def errors(loss_kind, labels, predictions):
+    """Turn the predictions of one run into the derivatives of its loss, which is returned."""
+    rows = labels.size // 3
+    loss = spread(0.0)
+    for j in range(0, rows, WIDTH):
+        a = _label(labels, j)
+        weight = _label(labels, rows + j)
+        extra = _label(labels, 2 * rows + j)
+        value, error = _pointwise(loss_kind, load(predictions, j), a, weight, extra)
+        loss = multiply_add(weight, value, loss)
+        store(predictions, j, error)
+    return lane_sum(loss)
 
 
 @compiled(_TAG)
