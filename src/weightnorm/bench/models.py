@@ -16,7 +16,8 @@ from .timing import installed, interleaved
 
 STEP = 0.05
 TOLERANCE = 0.7  # of the runs that advance together: about a thousand steps
-SIZES = ((20, 50, 40_000), (200, 300, 4_000), (2_000, 2_100, 40))  # m, d and steps
+# m, d, and the steps of a run and of a NumPy loop
+SIZES = ((20, 50, 40_000, 2_000), (200, 300, 4_000, 1_000), (2_000, 2_100, 150, 150))
 NUM_SCALES = 40
 NUMPY, JAX = "NumPy, a loop", "JAX, jit(vmap(while_loop))"
 Log = Callable[[str], None]
@@ -32,7 +33,9 @@ def model_cases(log: Log, repeats: int, *, quick: bool = False) -> dict[str, Any
     }
 
 
-def _one_run(log: Log, m: int, d: int, steps: int, repeats: int, use_jax: bool) -> dict[str, Any]:
+def _one_run(
+    log: Log, m: int, d: int, steps: int, loop_steps: int, repeats: int, use_jax: bool
+) -> dict[str, Any]:
     log(f"logistic model, m = {m:,}")
     problem, W = _problem(m, d), _directions(1, d)
     matrix, signs, units = _reduced(problem, W)
@@ -44,7 +47,7 @@ def _one_run(log: Log, m: int, d: int, steps: int, repeats: int, use_jax: bool) 
             wn.run, method, problem, 1.0, W[0], tolerance=0, max_steps=length
         )
         contest[f"{NUMPY} x{part}"] = partial(
-            numpy_loop, matrix, signs, units[0], 1.0, max(2, length // 10)
+            numpy_loop, matrix, signs, units[0], 1.0, part * loop_steps
         )
         if use_jax:
             solver = jax_solver(matrix, signs, 0.0, length)
@@ -54,7 +57,7 @@ def _one_run(log: Log, m: int, d: int, steps: int, repeats: int, use_jax: bool) 
         np.testing.assert_allclose(contest[f"{JAX} x1"]()[1], ours.scale, rtol=1e-9)
         contest[f"{JAX} x2"]()
     times = interleaved(contest, repeats, min)
-    lengths = {NUMPY: max(2, 2 * steps // 10) - max(2, steps // 10)}
+    lengths = {NUMPY: loop_steps}
     each = {
         name: (times[f"{name} x2"] - times[f"{name} x1"]) / lengths.get(name, steps)
         for name in ("weightnorm", NUMPY, *([JAX] if use_jax else []))
