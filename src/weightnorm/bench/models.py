@@ -14,7 +14,7 @@ import weightnorm as wn
 
 from .timing import installed, interleaved
 
-STEP = 0.05
+STEP = 0.05  # at m = 20, and less where there are more samples: their gradients add up
 TOLERANCE = 0.7  # of the runs that advance together: about a thousand steps
 # m, d, and the steps of a run and of a NumPy loop
 SIZES = ((20, 50, 40_000, 2_000), (200, 300, 4_000, 1_000), (2_000, 2_100, 150, 150))
@@ -39,7 +39,8 @@ def _one_run(
     log(f"logistic model, m = {m:,}")
     problem, W = _problem(m, d), _directions(1, d)
     matrix, signs, units = _reduced(problem, W)
-    method = wn.RPGD(STEP, STEP)
+    step = STEP * 20 / m
+    method = wn.RPGD(step, step)
     contest: dict[str, Callable[[], Any]] = {}
     for part in (1, 2):  # the difference of two lengths is the steps alone
         length = part * steps
@@ -47,10 +48,10 @@ def _one_run(
             wn.run, method, problem, 1.0, W[0], tolerance=0, max_steps=length
         )
         contest[f"{NUMPY} x{part}"] = partial(
-            numpy_loop, matrix, signs, units[0], 1.0, part * loop_steps
+            numpy_loop, matrix, signs, units[0], 1.0, step, part * loop_steps
         )
         if use_jax:
-            solver = jax_solver(matrix, signs, 0.0, length)
+            solver = jax_solver(matrix, signs, step, 0.0, length)
             contest[f"{JAX} x{part}"] = partial(solver, units, np.ones(1))
     ours = contest["weightnorm x1"]()
     if use_jax:  # compiles, and shows that both ran the same
@@ -78,9 +79,9 @@ def _many_runs(log: Log, num_starts: int, repeats: int, use_jax: bool) -> dict[s
     }
     counts = contest["weightnorm"]().num_steps.values.ravel()
     total, alone = int(counts.sum()), int(counts[0])
-    contest[NUMPY] = partial(numpy_loop, matrix, signs, many_w[0], many_g[0], alone)
+    contest[NUMPY] = partial(numpy_loop, matrix, signs, many_w[0], many_g[0], STEP, alone)
     if use_jax:
-        contest[JAX] = partial(jax_solver(matrix, signs, TOLERANCE, 10**6), many_w, many_g)
+        contest[JAX] = partial(jax_solver(matrix, signs, STEP, TOLERANCE, 10**6), many_w, many_g)
         off = int(np.abs(contest[JAX]()[0] - counts).max())
         if off > 1:
             raise RuntimeError(f"logistic: JAX's step counts differ from ours by {off}")
@@ -116,7 +117,9 @@ def _times_slower(each: dict[str, float]) -> dict[str, float]:
     return {name: taken / each["weightnorm"] for name, taken in each.items() if name[0] != "w"}
 
 
-def numpy_loop(matrix: Any, signs: Any, unit: Any, g: float, num_steps: int) -> tuple[Any, Any]:
+def numpy_loop(
+    matrix: Any, signs: Any, unit: Any, g: float, step: float, num_steps: int
+) -> tuple[Any, Any]:
     """What one would write, with a look at the loss; the final scale and direction."""
     from scipy.special import expit
 
@@ -127,14 +130,14 @@ def numpy_loop(matrix: Any, signs: Any, unit: Any, g: float, num_steps: int) -> 
             break
         gradient = matrix.T @ (-signs * expit(-t))
         along = w @ gradient
-        w = w - STEP * g * gradient
+        w = w - step * g * gradient
         norm = np.sqrt(w @ w + p * p)
-        w, p, g = w / norm, p / norm, g - STEP * along
+        w, p, g = w / norm, p / norm, g - step * along
     return g, np.append(w, p)
 
 
 def jax_solver(
-    matrix: Any, signs: Any, tolerance: float, num_steps: int
+    matrix: Any, signs: Any, step: float, tolerance: float, num_steps: int
 ) -> Callable[[Any, Any], Any]:
     """A compiled jit(vmap(while_loop)) over runs, float64: numbers of steps and final scales."""
     import jax
@@ -151,8 +154,8 @@ def jax_solver(
     def body(state: Any) -> Any:
         w, g, t, _, count = state
         gradient = jnp.append((-s * jax.nn.sigmoid(-t)) @ M, 0.0)
-        v = w - STEP * g * gradient
-        g = g - STEP * (w @ gradient)
+        v = w - step * g * gradient
+        g = g - step * (w @ gradient)
         w = v / jnp.linalg.norm(v)
         return w, g, *margins(w, g), count + 1
 
