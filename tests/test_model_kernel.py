@@ -112,6 +112,26 @@ def test_kernel_equals_rules(loss, name, options, shape, scales, inside, count, 
     assert_same_runs(*pair)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["gd", "wn", "rpgd"])
+def test_every_step_of_a_wild_run_is_that_of_the_rules(loss, name):
+    """Where steps are too long for the scale, rounding grows until two runs have nothing in common
+    (or are in two phases of one cycle): so each step starts from the state of the rules.
+    """
+    problem, w0 = make(loss)
+    makers = {"gd": wn.GradientDescent, "wn": wn.WeightNorm, "rpgd": wn.RPGD}
+    method = makers[name](0.03) if name == "gd" else makers[name](0.03, 0.02)
+    path, small = batch_of(method, problem, [0.8], w0[None], False), problem.reduce().problem
+    for _ in range(60):
+        path.advance(12)
+        here = path.state()
+        begun = Start(here.scale, here.vector, state=here)
+        pair = [start(method, small, begun, 0.0, compiled=kind) for kind in (True, False)]
+        for batch in pair:
+            batch.advance(1)
+        assert_same_runs(*pair, rtol=1e-13)
+
+
 @pytest.mark.parametrize(("shape", "by_blas"), [((150, 170), False), ((11_003, 50), True)])
 def test_large_models_equal_rules(shape, by_blas):
     problem, w0 = make("logistic", *shape)
@@ -209,7 +229,7 @@ def test_a_loss_beyond_all_numbers():
 def test_runs_and_sweeps_equal_the_rules(loss, name, by_rules):
     """Through the front door: steps, ends, records; by a loss, and by a gradient."""
     problem, w0 = make(loss)
-    # small steps: where they are too long for a scale that grows, rounding grows too
+    # small steps: with longer ones rounding grows; see the test of wild runs
     method, scales = SLOW[name], np.linspace(0.2, 2.0, 9)
     level = 0.8 * problem.zero_loss
     ways = ({"tolerance": level}, {"gradient_tolerance": 1e-3}, {"tolerance": 0, "record": 7})
