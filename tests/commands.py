@@ -63,10 +63,11 @@ def write_table(folder):
 
 def make_up_measurements(monkeypatch):
     """The benchmark with made-up numbers, one of them infinite, in no time."""
-    from weightnorm.bench import cases, report, sensing
+    from weightnorm.bench import cases, models, report, sensing
 
     for name in ("figure_1_sweep", "time_against_size", "theory_timings"):
         monkeypatch.setattr(cases, name, lambda *_, **__: {"seconds": float("inf")})
     monkeypatch.setattr(cases, "end_norms", lambda: ([1.0], {"wn": [1.0]}))
     monkeypatch.setattr(sensing, "sensing_case", lambda *_, **__: {})
+    monkeypatch.setattr(models, "model_cases", lambda *_, **__: {})
     monkeypatch.setattr(report, "as_json", lambda measured: measured)

@@ -92,6 +92,8 @@ def test_quick_benchmark_writes_its_numbers(tmp_path):
             sum(times[name].values()) / sum(ours[m] for m in times[name])
         )
     assert data["end_norms"]["gd"][-1] > data["end_norms"]["wn"][-1] > 3.0  # of the largest start
+    for case in (*data["models"]["one_run"], data["models"]["many_runs"]):
+        assert case["times_slower"]["NumPy, a loop"] > 1.0
     assert list(tmp_path.iterdir()) == [path]  # no partial file left
 
 

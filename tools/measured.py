@@ -76,6 +76,27 @@ def sensing_table(cases: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def models_lines(cases: dict[str, Any] | None) -> list[str]:
+    """Logistic models; nothing where an older measurement did not have them."""
+    if cases is None:
+        return []
+    many = cases["many_runs"]
+    each = many["seconds_per_iteration_and_run"]
+    alone = ", ".join(
+        f"{microseconds(case['seconds_per_step']['weightnorm'])} at m = {case['m']:,} "
+        f"({case['times_slower']['NumPy, a loop']:.1f} × faster than a NumPy loop)"
+        for case in cases["one_run"]
+    )
+    return [
+        f"A step of rPGD on a logistic model takes {alone}. In a sweep of {many['runs']} runs at "
+        f"m = {many['m']} it takes",
+        f"{nanoseconds(each['weightnorm'], False)} ns per run, "
+        f"{many['times_slower']['JAX, jit(vmap(while_loop))']:.1f} × faster than JAX in the same "
+        "coordinates.",
+        "",
+    ]
+
+
 def page(data: dict[str, Any]) -> str:
     """The page of all measurements."""
     machine, (small, large_sweep) = data["machine"], data["sweeps"]
@@ -136,6 +157,7 @@ def page(data: dict[str, Any]) -> str:
         "200 phase diagram",
         f"{theory['phase_diagram_200_x_200']:.0f} ms.",
         "",
+        *models_lines(data.get("models")),
         "Matrix sensing, rPGD, per iteration and run:",
         "",
         *sensing_table(sensing),

@@ -103,6 +103,17 @@ def show_sensing(console: Console, case: dict[str, Any]) -> None:
     )
 
 
+def show_models(console: Console, cases: dict[str, Any]) -> None:
+    """Logistic rPGD, one run and many."""
+    many = cases["many_runs"]
+    lines = {f"one run, m = {case['m']:,}": case["seconds_per_step"] for case in cases["one_run"]}
+    lines[f"{many['runs']} runs, m = {many['m']}"] = many["seconds_per_iteration_and_run"]
+    console.print("[bold]Logistic model, rPGD, per iteration and run[/bold]")
+    for name, each in lines.items():
+        shown = (f"{tool} {_nanoseconds(taken)} ns" for tool, taken in each.items())
+        console.print(f"  {name}: " + ", ".join(shown))
+
+
 def show_training(console: Console, costs: dict[str, Any]) -> None:
     """Momentum, mini-batches, many problems."""
     console.print("[bold]A run with momentum over a plain one[/bold]")

@@ -34,6 +34,7 @@ def bench(
     """
     from ..bench import cases, report, training
     from ..bench.fit import fit_cases
+    from ..bench.models import model_cases
     from ..bench.sensing import sensing_case
     from ..bench.timing import machine
 
@@ -59,6 +60,7 @@ def bench(
                 sensing_case(log, size=100, measurements=1_000, runs=16, steps=100, repeats=3),
             ]
         )
+        models = model_cases(log, 1 if quick else repeats, quick=quick)
         costs = None if quick else training.costs(log, repeats)
         fits = [] if quick else fit_cases(log, 2 * repeats + 1)
         large = None if quick else cases.large_problem(log)
@@ -67,6 +69,7 @@ def bench(
     results["sizes"] = report.as_json(sizes)
     results["theory"] = predictions
     results["sensing"] = sensing
+    results["models"] = models
     results["training"] = costs
     results["fit"] = fits
     results["large"] = large
@@ -93,6 +96,7 @@ def _show(
     report.show_theory(console, results["theory"])
     for case in results["sensing"]:
         report.show_sensing(console, case)
+    report.show_models(console, results["models"])
     if results["training"] is not None:
         report.show_training(console, results["training"])
     report.show_fits(console, results["fit"])

@@ -22,6 +22,7 @@ from ..methods.registry import COMPILED
 from ..problems import Problem
 from ..schedules import bind_steps, require_curvature
 from .backends.diagonal import DiagonalBatch
+from .backends.model import ModelBatch
 from .backends.rules import RulesBatch
 from .backends.sampled import SampledBatch
 from .backends.sensing import SensingBatch
@@ -33,6 +34,7 @@ ISOMETRY = 1e-3
 BACKENDS: dict[str, Any] = {
     "rules": RulesBatch,
     "diagonal": DiagonalBatch,
+    "model": ModelBatch,
     "sampled": SampledBatch,
     "sensing": SensingBatch,
 }

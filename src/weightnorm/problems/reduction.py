@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .._validate import Matrix, Vector
 from .contract import Frame, Problem, Reduction
 from .factorisation import EPS, Explicit, Factorisation
-from .losses import Loss, Squared, total
+from .losses import Huber, Logistic, Loss, Poisson, Squared, total
 from .samples import Sample
 
 Array = NDArray[np.float64]
@@ -131,7 +131,26 @@ class ReducedModel(Problem):
         self.num_samples, self.has_label_noise = problem.num_samples, problem.has_label_noise
         self.converges_at_optimum = problem.converges_at_optimum
         self.dimension = int(matrix.shape[1]) + 1
-        self.backend = "sampled" if isinstance(loss, Squared) else "rules"
+        # the class itself: a subclass may be another loss
+        self.backend, self.kernel = _BACKENDS.get(type(loss), ("rules", ""))
+
+    @property
+    def loss_rows(self) -> Matrix:
+        """What the kernel of the loss needs to know of each sample, its weight second: (3, m)."""
+        loss: Any = self.loss
+        rows = np.zeros((3, self.num_samples))
+        if self.kernel == "POISSON":
+            positive = loss.y > 0
+            rows[:] = (
+                np.log(np.where(positive, loss.y, 1.0)),
+                np.where(positive, loss.y, 1.0),
+                positive,
+            )
+        elif self.kernel == "HUBER":
+            rows[:] = loss.y, np.ones_like(loss.y), np.full_like(loss.y, loss.width)
+        else:
+            rows[:2] = loss.signs, np.ones_like(loss.signs)
+        return rows
 
     def slope(self, x: Vector) -> Vector:
         """The gradient (rank,) at row-space coordinates x."""
@@ -152,6 +171,14 @@ class ReducedModel(Problem):
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
         """These rows times m/b, with this noise on y."""
         return Sample.of(self.matrix, self.loss, rows, noise, padded=True)
+
+
+_BACKENDS: dict[type, tuple[str, str]] = {
+    Squared: ("sampled", ""),
+    Logistic: ("model", "LOGISTIC"),
+    Poisson: ("model", "POISSON"),
+    Huber: ("model", "HUBER"),
+}
 
 
 @dataclass(frozen=True)

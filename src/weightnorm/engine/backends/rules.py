@@ -91,8 +91,8 @@ class RulesBatch(Batch):
             with np.errstate(over="ignore", invalid="ignore"):
                 for i in range(count + 1):
                     evaluation = self._evaluated(self.problem)
-                    self.loss[self.alive] = evaluation.loss[self.alive]
-                    self.ended_at[self.alive] = self.clock
+                    np.copyto(self.loss, evaluation.loss, where=self.alive)
+                    np.copyto(self.ended_at, self.clock, where=self.alive)
                     if every and self.clock % every == 0 and self.alive[0]:
                         rows.append((self.loss[:1].copy(), self.position()))
                     self.alive &= (self.loss > self._low) & (self.loss <= self.limit)
@@ -175,7 +175,9 @@ class RulesBatch(Batch):
 
 def step_at(step: StepSize, value: float, state: State) -> Array:
     """The step of each run, for a value of its schedule."""
-    size = np.full(state.scale.shape, value) * step.factor
+    size = np.full(state.scale.shape, value * step.factor)
+    if not (step.scale_power or step.norm_power):
+        return size
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if step.scale_power:
             size = size * np.abs(state.scale) ** step.scale_power

@@ -147,6 +147,29 @@ def _lanes(width: int) -> SimpleNamespace:
 
         return types.int64(lanes, lanes, lanes), generate
 
+    @intrinsic
+    def choose(typing_context, a, b, yes, no):
+        """`yes` in the lanes where a > b, `no` in the others (so also where one is NaN)."""
+
+        def generate(context, builder, signature, arguments):
+            a, b, yes, no = arguments
+            return builder.select(builder.fcmp_ordered(">", a, b), yes, no)
+
+        return lanes(lanes, lanes, lanes, lanes), generate
+
+    @intrinsic
+    def two_to(typing_context, k):
+        """2^k for whole numbers k from −1022 to 1023: written into the exponent's bits."""
+
+        def generate(context, builder, signature, arguments):
+            whole = ir.VectorType(ir.IntType(64), width)
+            # in this binade the last bits of a float64 count ones
+            shifted = builder.fadd(arguments[0], ir.Constant(vector, [1.5 * 2**52 + 1023] * width))
+            bits = builder.shl(builder.bitcast(shifted, whole), ir.Constant(whole, [52] * width))
+            return builder.bitcast(bits, vector)
+
+        return lanes(lanes), generate
+
     def _llvm(name: str, count: int) -> Callable[..., Any]:
         def call(builder: Any, arguments: Any) -> Any:
             function_type = ir.FunctionType(vector, [vector] * count)
@@ -187,6 +210,8 @@ def _lanes(width: int) -> SimpleNamespace:
         pick=pick,
         lane_sum=lane_sum,
         outside=outside,
+        choose=choose,
+        two_to=two_to,
         multiply_add=multiply_add,
         square_root=square_root,
         absolute=absolute,
