@@ -14,7 +14,7 @@ help:
 	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
 	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
 	@echo "make bench       install the peers and measure against them, side by side"
-	@echo "make docs        write docs/claims.md anew, from the certificate"
+	@echo "make docs        write docs/claims.md and docs/priors.md anew, from what they tell of"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
 
@@ -62,6 +62,7 @@ reproduce: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/weightnorm verify --markdown docs/claims.md
+	$(BIN)/python examples/priors.py --all > docs/priors.md
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \

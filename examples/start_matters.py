@@ -61,7 +61,12 @@ for i, seed in enumerate(SEEDS):
     for name, options in METHODS.items():
         for j, start in enumerate(STARTS):
             model = wn.WeightNormRegressor(
-                scale=start * size, random_state=seed, tol=1e-5, max_iter=10**7, **options
+                scale=start * size,
+                direction="random",
+                random_state=seed,
+                tol=1e-5,
+                max_iter=10**7,
+                **options,
             ).fit(X, y)
             errors[name][i, j] = error(model, X_test, y_test)
 

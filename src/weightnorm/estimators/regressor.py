@@ -92,8 +92,9 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         The norm of the part of the coefficients that the data cannot see.
     min_norm_distance_ : float or (n_targets,) array
         The distance to the coefficients of smallest norm that fit as well.
-    rank_ : int
-        The rank of the centred X.
+    rank_ : int or None
+        The rank of the centred X; None for a sparse X that is large on both sides, where the fit
+        needs no factorisation.
     singular_values_ : array or None
         Its singular values; None where it was not factorised: for a sparse X or a loss that did
         not need them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.contract import Method
 from ..problems import LeastSquares
-from ..problems.whitening import Triangular, by_gram
+from ..problems.centred import Centred
+from ..problems.whitening import by_gram
 from ..run import run
 from ..theory import flow_limit, limit_perp
 from .base import End, Options
@@ -22,6 +24,9 @@ Array = NDArray[np.float64]
 TIGHTER = 1e-2
 ROUNDED = 1e-10  # a standstill this near to the best coefficients is rounding
 REFINEMENTS = 3  # of a solution by normal equations: after that it is as exact as A is
+# the shorter side of a sparse matrix up to which AᵀA or AAᵀ is formed; beyond, LSQR is quicker
+LARGE = 1_000
+MAX_ITERATIONS, WORST = 500, 1e5  # of LSQR, and the condition number beyond which it is not used
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Fits:
     """The ends of all targets, in units of the targets, and what is known of A."""
 
     ends: list[End]
-    rank: int
+    rank: int | None
     singular_values: Array | None
 
 
@@ -52,7 +57,7 @@ def fit_squares(
     """Fit every column of the targets, which are given in units of `unit`."""
     quick = None
     if options.method == "limit" and all(start.scale == 0.0 for start in starts):
-        quick = _Normal.of(prepared.A)
+        quick = _Sparse.of(prepared.A, targets[:, 0])
     if quick is not None:
         ends = [
             quick.limit(y, start, options.ratio) for y, start in zip(targets.T, starts, strict=True)
@@ -175,47 +180,39 @@ def _train(
     )
 
 
-class _Normal:
-    """Least squares on a sparse A by the Cholesky factor of AᵀA or AAᵀ, where they are well
-    conditioned, refined until it is as exact as A.
+class _Sparse:
+    """Least squares on a sparse A without a factorisation: by LSQR where A is large, by the
+    Cholesky factor of AᵀA or AAᵀ where it is not; both where A is well conditioned only.
     """
 
-    def __init__(self, A: Any, triangular: Any, rank: int) -> None:
-        self.A, self.triangular, self.rank = A, triangular, rank
+    def __init__(self, A: Any, solve: Callable[[Array], Any], rank: int | None) -> None:
+        self.A, self.solve, self.rank = A, solve, rank
 
     @classmethod
-    def of(cls, A: Any) -> _Normal | None:
+    def of(cls, A: Any, y: Array) -> _Sparse | None:
         """None for a dense A, whose factorisation is as quick, and for a badly conditioned one."""
         if isinstance(A, np.ndarray):
             return None
-        if not hasattr(A, "gram"):
-            from ..problems.centred import Centred
-
-            A = Centred(A, np.zeros(A.shape[1]))
+        A = A if hasattr(A, "gram") else Centred(A, np.zeros(A.shape[1]))
+        if min(A.shape) > LARGE:
+            return None if _lsqr(A, y) is None else cls(A, lambda right: _lsqr(A, right), None)
         if A.shape[0] >= A.shape[1]:
             tall = by_gram(A, A.noise)
-            return None if tall is None else cls(A, tall, tall.size)
+            if tall is None:
+                return None
+            return cls(A, lambda right: _refined(A, right, tall.solve), tall.size)
         outer = A.outer()
         if outer is None:
             return None
         gram, rank = outer
         wide = by_gram(_Gram(gram))
-        return None if wide is None or wide.size < len(gram) else cls(A, wide, rank)
-
-    def solve(self, y: Array) -> Array:
-        """The least squares solution of smallest norm."""
-        x = np.zeros(self.A.shape[1])
-        for _ in range(REFINEMENTS):
-            rest = y - self.A @ x
-            if self.A.shape[0] >= self.A.shape[1]:
-                x = x + self.triangular.lift(self.triangular.adjoint(rest))
-            else:
-                x = x + self.A.T @ _twice(self.triangular, rest)
-        return np.asarray(x)
+        if wide is None or wide.size < len(gram):
+            return None
+        return cls(A, lambda right: _refined(A, right, lambda r: A.T @ wide.twice(r)), rank)
 
     def limit(self, y: Array, start: Start, ratio: float) -> End:
         """The end of the WN flow from scale 0."""
-        best = self.solve(y)
+        best = np.asarray(self.solve(y))
         gstar = float(np.linalg.norm(best))
         if gstar == 0.0 or np.linalg.norm(self.A.T @ y) == 0.0:
             return End(np.zeros(best.size), message="y is constant, or out of X's reach")
@@ -253,8 +250,17 @@ class _Gram:
         return self.matrix
 
 
-def _twice(triangular: Triangular, right: Array) -> Array:
-    """(RᵀR)⁻¹ right."""
-    from scipy.linalg import cho_solve
+def _refined(A: Any, y: Array, solve: Callable[[Array], Array]) -> Array:
+    """A solution by normal equations, refined until it is as exact as A."""
+    x = np.zeros(A.shape[1])
+    for _ in range(REFINEMENTS):
+        x = x + solve(y - A @ x)
+    return np.asarray(x)
 
-    return np.asarray(cho_solve((triangular.R, False), right))
+
+def _lsqr(A: Any, y: Array) -> Array | None:
+    """The solution of smallest norm, or None where A is too badly conditioned to find it so."""
+    from scipy.sparse.linalg import lsqr
+
+    answer = lsqr(A, y, atol=1e-14, btol=1e-14, conlim=WORST, iter_lim=MAX_ITERATIONS)
+    return np.asarray(answer[0]) if answer[1] in (0, 1, 2, 4, 5) else None

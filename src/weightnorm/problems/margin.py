@@ -17,7 +17,7 @@ from .._validate import Matrix, Vector
 # The weight of the equation Σ s_i u_i = 0, which an intercept adds: at least, and relative to the
 # largest entry of the others.
 HEAVY, HEAVIER = 1e4, 10.0
-FIRST = 4  # samples to begin with, per coordinate: those nearest to the boundary
+FIRST = 2  # samples to begin with, per coordinate: those nearest to the boundary
 MAX_ROUNDS = 60
 ENOUGH = 1e-9  # a gap this small, relatively, is rounding
 
@@ -74,7 +74,7 @@ def find_margin(matrix: Matrix, signs: Vector, start: Vector, with_intercept: bo
     """
     best = _measure(matrix, signs, start, with_intercept)
     upper = np.inf
-    size = min(len(matrix), FIRST * matrix.shape[1] + 100)
+    size = min(len(matrix), FIRST * matrix.shape[1] + 20)
     work = np.argsort(signs * (matrix @ best.direction + best.intercept), kind="stable")[:size]
     for _ in range(MAX_ROUNDS):
         if with_intercept:  # both classes, always

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._validate import Vector
 from .newton import Found, newton
-from .recession import receding_direction
+from .recession import attained_by, receding_direction
 from .whitening import WithConstant
 
 FLAT_GRADIENT = 1e-12  # a gradient this small at a point with a singular Hessian: many minima
@@ -117,7 +117,7 @@ def find_minimum(problem: Any) -> Minimum:
 
     stop = separated if signs is not None else lambda z: False
     with np.errstate(under="ignore"):
-        found = newton(model, loss, start, stop)
+        found = newton(model, loss, start, stop, attained_by(loss))
     status, step = _status(found, loss, model, signs is not None and separated(found.z))
     size = inner.size
     return Minimum(

@@ -19,12 +19,14 @@ from .intercept import second_derivative
 from .losses import Loss, total
 
 DENSE = 128  # coordinates up to which the Hessian is formed: beyond, its products cost less
+NEAR = 1e-6  # the relative gradient that L-BFGS comes to: beyond, it cannot see the loss fall
 APPROACH = 25  # steps of L-BFGS before Newton's, where these need conjugate gradients
 MAX_STEPS = 200
 MAX_FLAT = 8  # steps without a fall of the loss that can be seen
 SMALL_STEP = 1e-9  # an undamped step this small, relatively, is the last: the next is its square
 ROUNDED_STEP = 1e-6  # and one this small where rounding lets nothing fall any more
 SMALL_GRADIENT = 1e-8  # the gradient at a minimum, against its terms
+TINY_GRADIENT = 1e-10  # and at one that is proved otherwise, where steps are costly
 FLAT = 1e-13  # falls of the loss this small, relatively, cannot be seen in its values
 NOISE = 1e-24  # and those this small relative to the first loss, where the least loss is zero
 FIRST_DAMPING, LARGEST_DAMPING = 1e-3, 1e20  # μ, relative to the mean of D
@@ -93,7 +95,11 @@ class _Point:
 
 
 def newton(
-    model: Predictions, loss: Loss, start: Vector, stop: Callable[[Vector], bool] = lambda z: False
+    model: Predictions,
+    loss: Loss,
+    start: Vector,
+    stop: Callable[[Vector], bool] = lambda z: False,
+    proof: Callable[[Vector, float], bool] = lambda slope, gradient: False,
 ) -> Found:
     """Minimise from `start` until steps are negligible, or `stop(z)`, or nothing helps.
 
@@ -107,6 +113,9 @@ def newton(
         The first t.
     stop : callable of z -> bool, optional
         Asked before every step.
+    proof : callable of (slope, ‖gradient‖) -> bool, optional
+        Whether they prove that a minimum is attained: then a small gradient is enough, and no step
+        need be small.
 
     Returns
     -------
@@ -131,6 +140,10 @@ def newton(
     damping, flat, attained, count, step = 0.0, 0, False, 0, np.zeros_like(start)
     while count < MAX_STEPS and flat < MAX_FLAT and not stop(point.z):
         terms = max(first, float(np.linalg.norm(point.slope))) or 1.0
+        costly = model.size > DENSE
+        if costly and point.size <= TINY_GRADIENT * terms and proof(point.slope, point.size):
+            attained = True
+            break
         share = min(0.1, np.sqrt(point.size / terms))
         solver = _Solver(model, second_derivative(loss, point.z[None])[0], share)
         trial, step, used, damping = _descend(model, loss, point, solver, damping, noise)
@@ -158,8 +171,9 @@ def _approach(model: Predictions, loss: Loss, start: Vector) -> Vector:
         slope = np.asarray(loss.derivative(z[None]))[0]
         return min(value, 1e300), model.adjoint(slope)
 
-    first = np.linalg.norm(value_and_gradient(start)[1])
-    options = {"maxiter": APPROACH, "gtol": SMALL_STEP * float(first), "ftol": 0.0}
+    first = float(np.linalg.norm(loss.derivative(model.apply(start)[None])))
+    largest = NEAR * first / np.sqrt(model.size)  # of an entry of the gradient
+    options = {"maxiter": APPROACH, "gtol": largest, "ftol": 0.0}
     found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
     return np.asarray(found.x) if np.isfinite(found.x).all() else start
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,43 @@ def receding_direction(model: Any, loss: Any, candidates: list[Vector]) -> Vecto
     found = _by_program(model, signs, fixed)
     good = found is not None and _recedes(model.apply(found), signs, fixed)
     return found if good else None
+
+
+def attained_by(loss: Any) -> Callable[[Vector, float], bool]:
+    """What proves, at a small gradient, that no direction recedes and a minimum is attained.
+
+    Along a unit direction t that recedes, the changes p_i ≥ 0 of the predictions, in the way that
+    lowers each loss, have ‖p‖ = 1, so Σp_i ≥ 1; and Σ|ℓ′_i|p_i ≤ ‖gradient‖. So there is none where
+    every |ℓ′_i| is larger than the gradient (W has orthonormal columns; the factor is for rounding
+    in that).
+
+    Parameters
+    ----------
+    loss : Loss
+        With `recession`, or nothing is proved.
+
+    Returns
+    -------
+    callable of (slope, ‖gradient‖) -> bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Logistic
+    >>> from weightnorm.problems.recession import attained_by
+    >>> proof = attained_by(Logistic.of(np.array([0.0, 1.0])))
+    >>> proof(np.array([0.3, -0.3]), 1e-9), proof(np.array([0.3, -1e-9]), 1e-9)
+    (True, False)
+    """
+    recession = getattr(loss, "recession", lambda: None)()
+    if recession is None:
+        return lambda slope, gradient: False
+    free = ~recession[1]
+
+    def proof(slope: Vector, gradient: float) -> bool:
+        return bool(np.abs(slope[free]).min(initial=np.inf) > 2.0 * gradient)
+
+    return proof
 
 
 def _recedes(change: Vector, signs: Vector, fixed: NDArray[np.bool_]) -> bool:

@@ -85,6 +85,14 @@ class Triangular:
         x[self.kept] = self._solve(t, trans=0)
         return x
 
+    def solve(self, right: Vector) -> Vector:
+        """The least squares solution of A x = right, by normal equations."""
+        return self.lift(self.adjoint(right))
+
+    def twice(self, right: Vector) -> Vector:
+        """(RᵀR)⁻¹ right."""
+        return np.asarray(self._solve(self._solve(right, trans=1), trans=0))
+
     def _solve(self, right: Any, trans: int) -> Any:
         from scipy.linalg import lapack
 
