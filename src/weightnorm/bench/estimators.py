@@ -27,7 +27,9 @@ def estimator_cases(log: Callable[[str], None], repeats: int = 5) -> dict[str, A
     for name in CASES:
         log(name)
         code = f"from weightnorm.bench.estimators import one; one({name!r}, {repeats})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
         answers[name] = json.loads(done.stdout)
     return answers
 

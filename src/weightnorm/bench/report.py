@@ -144,6 +144,18 @@ def show_fits(console: Console, fits: list[dict[str, Any]]) -> None:
         )
 
 
+def show_estimators(console: Console, cases: dict[str, Any]) -> None:
+    """The estimators against their peers."""
+    if cases:
+        console.print("[bold]Estimators, processor time over the peer's[/bold]")
+    for name, case in cases.items():
+        less = "" if case.get("peer_reached", True) else ", which did not get there"
+        console.print(
+            f"  {name}: {case['ratio']:.2f} × ({case['weightnorm_seconds']:.3f} s, peer "
+            f"{case['peer_seconds']:.3f} s{less})"
+        )
+
+
 def show_large(console: Console, large: dict[str, Any]) -> None:
     """One large problem, end to end."""
     direct = large["numpy_loop_seconds_extrapolated_from_50_iterations"]

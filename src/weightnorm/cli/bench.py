@@ -33,6 +33,7 @@ def bench(
     Example: `weightnorm bench --quick`
     """
     from ..bench import cases, report, training
+    from ..bench.estimators import estimator_cases
     from ..bench.fit import fit_cases
     from ..bench.models import model_cases
     from ..bench.sensing import sensing_case
@@ -63,6 +64,7 @@ def bench(
         models = model_cases(log, 1 if quick else repeats, quick=quick)
         costs = None if quick else training.costs(log, repeats)
         fits = [] if quick else fit_cases(log, 2 * repeats + 1)
+        estimators = {} if quick else estimator_cases(log, repeats)
         large = None if quick else cases.large_problem(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
@@ -72,6 +74,7 @@ def bench(
     results["models"] = models
     results["training"] = costs
     results["fit"] = fits
+    results["estimators"] = estimators
     results["large"] = large
     written = save("--out", out, json.dumps(finite(results), indent=2) + "\n", notes)
     if as_json:
@@ -100,5 +103,6 @@ def _show(
     if results["training"] is not None:
         report.show_training(console, results["training"])
     report.show_fits(console, results["fit"])
+    report.show_estimators(console, results["estimators"])
     if results["large"] is not None:
         report.show_large(console, results["large"])
