@@ -26,7 +26,7 @@ def estimator_cases(log: Callable[[str], None], repeats: int = 5) -> dict[str, A
     answers = {}
     for name in CASES:
         log(name)
-        code = f"from weightnorm.bench.estimators import one; one({name!r}, {repeats})"
+        code = f"from weightnorm.bench.estimators import one; print(one({name!r}, {repeats}))"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
@@ -34,10 +34,10 @@ def estimator_cases(log: Callable[[str], None], repeats: int = 5) -> dict[str, A
     return answers
 
 
-def one(name: str, repeats: int) -> None:
-    """Print one case as JSON."""
+def one(name: str, repeats: int) -> str:
+    """One case, as JSON."""
     warnings.simplefilter("ignore")
-    print(json.dumps(CASES[name](repeats)))
+    return json.dumps(CASES[name](repeats))
 
 
 def processor(function: Callable[[], Any]) -> float:
