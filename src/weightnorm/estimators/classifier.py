@@ -355,9 +355,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         options: Options,
         softmax: bool,
     ) -> list[End]:
-        if hasattr(problem.A, "dense"):
-            problem.A = problem.A.dense()
-        problem.factorise(float(np.linalg.norm(getattr(problem.A, "noise", 0.0))))
+        noise = problem.A.noise
+        problem.A = problem.A.dense()
+        problem.factorise(noise)
         factors = problem.factorisation
         matrix = problem.reduce().problem.matrix
         m = len(member)

@@ -22,6 +22,8 @@ from .data import both_steps, column_means
 from .squares import Start
 
 Array = NDArray[np.float64]
+STUCK = "stationary"
+TIGHTER = 0.1
 SMALL_GAP = 1e-3  # of the margin: beyond, the message tells
 
 
@@ -61,15 +63,22 @@ def convex_limit(problem: GeneralizedLinear, start: Start, ratio: float, tol: fl
         return end
     limit = flow_limit(problem, start.scale, start.direction, ratio * size**2)
     if not limit.applies:
-        text = f"the flow does not reach its limit: {'; '.join(limit.failing)} does not hold"
-        return End(
-            np.zeros_like(found.weights) if start.scale == 0.0 else limit.weights,
-            found.intercept, distance=size, status="stationary", message=text,
-        )  # fmt: skip
+        text = "the flow does not reach its limit: it rests where the scale is zero and the loss "
+        text += "does not fall along the direction; start from another one"
+        zero = np.zeros_like(found.weights)
+        return End(zero, _intercept(problem, zero), distance=size, status=STUCK, message=text)
     return End(
         limit.weights, found.intercept, limit.scale, limit.perp_norm, limit.distance,
         max(1, found.num_steps), "limit", found.message,
     )  # fmt: skip
+
+
+def _intercept(problem: GeneralizedLinear, weights: Array) -> float:
+    """The best intercept for these weights; 0 if there is none."""
+    loss: Any = problem.loss
+    if not hasattr(loss, "intercept"):
+        return 0.0
+    return float(loss.intercept(np.asarray(problem.A @ weights)[None])[0])
 
 
 def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> End:
@@ -123,8 +132,7 @@ def _scale_for(margins: Array, shares: Array, tol: float) -> float:
 def convex_training(
     problem: GeneralizedLinear, start: Start, options: Options, steps: tuple[Any, Any]
 ) -> End:
-    """Train until the gradient is `tol` of its terms."""
-    loss: Any = problem.loss
+    """Train until the gradient is `tol` of its terms, in coordinates that have no units."""
     direction = start.direction
     if direction is None:
         direction = -problem.gradient(np.zeros(problem.shape[1]))
@@ -135,28 +143,48 @@ def convex_training(
     c = options.ratio * (size**2 or 1.0)
     largest = max(size, abs(start.scale))
     rule = _rule(problem, found, options.method, c, largest, steps)
-    result = run(
-        rule, problem, start.scale, direction, tolerance=0.0,
-        max_steps=options.max_iter, gradient_tolerance=options.tol,
-    )  # fmt: skip
-    if result.status == "diverged" or not np.isfinite(result.weights).all():
-        raise ValueError(
-            f"training diverged after {result.num_steps} steps; use smaller direction_step and "
-            "scale_step"
-        )
-    z = np.asarray(problem.A @ result.weights)[None]
+    tolerance, begin, done = options.tol, {"scale": start.scale, "direction": direction}, 0
+    while True:
+        more: Any = begin
+        result = run(
+            rule, problem, tolerance=0.0, max_steps=options.max_iter - done,
+            gradient_tolerance=tolerance, **more,
+        )  # fmt: skip
+        done += result.num_steps
+        if result.status == "diverged" or not np.isfinite(result.weights).all():
+            raise ValueError(
+                f"training diverged after {done} steps; use smaller direction_step and scale_step"
+            )
+        share = _relative_gradient(problem, result.weights)
+        if share <= options.tol or result.status != "converged" or done >= options.max_iter:
+            break
+        # in the units of the data the gradient is small, in its own it is not
+        tolerance, begin = TIGHTER * tolerance, {"start": result}
+    converged = share <= options.tol
+    text = f"made {done} steps; the relative gradient is {share:.2g}"
+    if not converged:
+        text += f"; tol = {options.tol:g} was asked for: raise max_iter, or use method='limit'"
     inside, rest = problem.split(result.weights)
-    error = np.linalg.norm(inside - found.weights)
+    unseen = float(np.linalg.norm(rest))
+    stopped = STUCK if result.status == "stationary" else "max_steps"
     return End(
         result.weights,
-        float(loss.intercept(z)[0]) if hasattr(loss, "intercept") else 0.0,
+        _intercept(problem, result.weights),
         result.scale,
-        float(np.linalg.norm(rest)),
-        float(np.hypot(np.linalg.norm(rest), error)),
-        max(1, result.num_steps),
-        result.status.value,
-        result.message,
+        unseen,
+        float(np.hypot(unseen, np.linalg.norm(inside - found.weights))),
+        max(1, done),
+        "converged" if converged else stopped,
+        text,
     )
+
+
+def _relative_gradient(problem: GeneralizedLinear, weights: Array) -> float:
+    """‖Wᵀℓ′‖ over ‖ℓ′‖, or over its size at zero weights if that is larger."""
+    white = problem.whitened[0]
+    z = np.stack([np.zeros(problem.shape[0]), np.asarray(problem.A @ weights)])
+    slopes = np.asarray(problem.loss.derivative(z))
+    return float(np.linalg.norm(white.adjoint(slopes[1])) / np.linalg.norm(slopes, axis=1).max())
 
 
 def _rule(

@@ -23,12 +23,22 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def require_squares(X: Any) -> None:
-    """Refuse entries whose squares overflow."""
-    values = X.data if sparse.issparse(X) else X
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    """Refuse features whose squares overflow, or vanish."""
+    if sparse.issparse(X):
+        high, low = (np.ravel(find(axis=0).toarray()) for find in (X.max, X.min))
+    else:
+        high, low = X.max(axis=0), X.min(axis=0)
+    sizes = np.maximum(high, -low)
+    largest = float(sizes.max(initial=0.0))
     if largest > LARGEST:
         raise ValueError(
             f"X has a largest entry of {largest:.3g}, whose square overflows; rescale it"
+        )
+    tiny = np.flatnonzero((sizes > 0) & (sizes < 1.0 / LARGEST))
+    if tiny.size:
+        raise ValueError(
+            f"X has a feature, column {tiny[0]}, with a largest entry of {sizes[tiny[0]]:.3g}, "
+            "whose square vanishes; rescale it"
         )
 
 
@@ -50,14 +60,14 @@ class Prepared:
     A : array that is ours to overwrite, or an operator
         √weights (X − means).
     means : (d,) array
-    noise : float
-        The norm of the rounding errors that taking the means off leaves: singular values under it
-        mean nothing.
+    noise : (d,) array
+        The norms of the rounding errors that taking the means off leaves in the columns: what is
+        not larger means nothing.
     """
 
     A: Any
     means: Array
-    noise: float
+    noise: Array
 
 
 def prepare(X: Any, weights: Array | None, fit_intercept: bool) -> Prepared:
@@ -68,8 +78,9 @@ def prepare(X: Any, weights: Array | None, fit_intercept: bool) -> Prepared:
     """
     m, d = X.shape
     means = column_means(X, weights, fit_intercept)
-    noise = 4.0 * EPS * float(np.linalg.norm(means)) * np.sqrt(m)
     rows = None if weights is None else np.sqrt(weights)
+    size = np.sqrt(m) if rows is None else float(np.linalg.norm(rows))
+    noise = 4.0 * EPS * size * np.abs(means)
     if sparse.issparse(X):
         if weights is None and not fit_intercept:
             return Prepared(X, means, noise)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..problems.centred import Centred
-from ..problems.factorisation import EPS, factorise
+from ..problems.factorisation import factorise, small_svd, tall_svd
 from .data import column_means
 
 Array = NDArray[np.float64]
@@ -63,7 +63,7 @@ class Factors:
         offset = float(y[0] + (y - y[0]).mean()) if fit_intercept else 0.0
         rest_y = y - offset
         A: Any = Centred(X, means)
-        noise = 4.0 * EPS * float(np.linalg.norm(means)) * np.sqrt(len(y))
+        noise = A.noise
         if sparse.issparse(X):
             factors = factorise(A, noise=noise)
             singular = factors.singular_values
@@ -131,14 +131,14 @@ class Factors:
         return np.array([self.coefficients(row, share) for row in z])
 
 
-def _thin_svd(A: Array, noise: float) -> tuple[Array, Array, Array]:
+def _thin_svd(A: Array, noise: Array) -> tuple[Array, Array, Array]:
     """U, S, V of a dense matrix, cut off at its numerical rank, by QR of the long side first."""
-    from scipy.linalg import qr, svd
+    from scipy.linalg import qr
 
-    wide = A.shape[0] < A.shape[1]
-    Q, R = qr(A.T if wide else A, mode="economic")
-    left, singular, right = svd(R, full_matrices=False)
-    smallest = max(float(singular.max(initial=0.0)) * max(A.shape) * EPS, noise)
-    rank = int(np.count_nonzero(singular > smallest))
-    long, short = Q @ left[:, :rank], right[:rank].T
-    return (short, singular[:rank], long) if wide else (long, singular[:rank], short)
+    if A.shape[0] > A.shape[1]:
+        Q, R = qr(A, mode="economic")
+        left, singular, right = tall_svd(R, A.shape, noise)
+        return Q @ left, singular, right.T
+    Q, R = qr(A.T, mode="economic")
+    left, singular, right = small_svd(R.T, A.shape, noise)
+    return left, singular, Q @ right.T

@@ -15,7 +15,7 @@ from ..problems.losses import Huber, Poisson
 from ._threads import few_threads
 from .base import TRAINING, End, WeightNormEstimator, warn_unless_converged
 from .convex import convex_limit, convex_problem, convex_training, with_options
-from .data import power_of_two, predictions, prepare, require_squares, start_rows
+from .data import EPS, power_of_two, predictions, prepare, require_squares, start_rows
 from .squares import Start, fit_squares
 
 Array = NDArray[np.float64]
@@ -315,18 +315,16 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         self.status_, self.message_ = worst.status, worst.message
 
 
-_SIDES: tuple[Any, Any] = ("left", "right")
-
-
 def _median(values: Array, weights: Array | None) -> float:
     """The median, in which a sample of weight 2 is there twice."""
     if weights is None:
         return float(np.median(values))
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weights[order])
-    half = 0.5 * float(sums[-1])
-    last = len(values) - 1
-    low, high = (min(int(np.searchsorted(sums, half, side)), last) for side in _SIDES)
+    half, last = 0.5 * float(sums[-1]), len(values) - 1
+    rounding = len(values) * EPS * half  # a tie at one half stays one in any units of the weights
+    low = min(int(np.searchsorted(sums, half - rounding, "left")), last)
+    high = min(int(np.searchsorted(sums, half + rounding, "right")), last)
     return 0.5 * (float(values[order[low]]) + float(values[order[high]]))
 
 

@@ -60,6 +60,11 @@ class Centred(LinearOperator):  # type: ignore[misc]
             A -= (self.rows**2 / float(self.rows @ self.rows)) @ A
         return np.asarray(self.rows[:, None] * A)
 
+    def magnitude(self, x: Vector) -> Vector:
+        """What the terms of every prediction add up to without their signs."""
+        size = np.abs(x)
+        return self.rows * (np.asarray(abs(self.X) @ size) + float(np.abs(self.means) @ size))
+
     def _matvec(self, v: Array) -> Array:
         v = np.ravel(v)
         return self.rows * (np.asarray(self.X @ v) - float(self.means @ v))

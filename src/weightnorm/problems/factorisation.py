@@ -24,6 +24,7 @@ EPS = float(np.finfo(np.float64).eps)
 SMALL = 2**16  # a V with no more entries than this is formed after all: products with it cost least
 # sparse matrices and operators are read in this many blocks: about an eighth of a dense copy each
 NUM_PASSES = 8
+GRADED = 1e3  # columns whose lengths differ by more need Jacobi's method for their small directions
 # entries beyond this, or nonzero maxima below its inverse, overflow or vanish when squared
 LARGEST = 1e140
 
@@ -147,11 +148,13 @@ def _on_rows(factor: Orthonormal, function: Any, rows: NDArray[np.float64]) -> N
     return np.array([function(row) for row in rows])
 
 
-def factorise(A: Any, *, overwrite: bool = False, noise: float = 0.0) -> Factorisation:
+def factorise(A: Any, *, overwrite: bool = False, noise: Any = 0.0) -> Factorisation:
     """Factorise a dense array, a scipy.sparse matrix or a LinearOperator.
 
     With `overwrite` a dense A whose long axis is contiguous gives its memory to the factors.
-    Singular values under `noise`, the norm of the rounding errors A is known to have, are not kept.
+    `noise` is the norm of the rounding errors that A is known to have: singular values under it are
+    not kept. Given for each column, the rank of a tall A is that of its columns in units of their
+    own; otherwise small columns are taken for rounding, as numpy.linalg.matrix_rank does.
     """
     _require_memory(A.shape)
     require_squares(A)
@@ -231,27 +234,61 @@ def _largest(values: NDArray[np.float64]) -> float:
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
-def _small_svd(
-    square: Matrix, shape: tuple[int, int], noise: float
-) -> tuple[Matrix, Vector, Matrix]:
+def small_svd(square: Matrix, shape: tuple[int, int], noise: Any) -> tuple[Matrix, Vector, Matrix]:
     """SVD of a small factor, truncated to its numerical rank (the same rule as
     numpy.linalg.matrix_rank).
     """
     left, singular, right = np.linalg.svd(square, full_matrices=False)
-    smallest = max(singular[0] * max(shape) * EPS, noise)
+    smallest = max(singular[0] * max(shape) * EPS, float(np.linalg.norm(noise)))
     rank = int(np.count_nonzero(singular > smallest))
     return left[:, :rank], singular[:rank], right[:rank]
 
 
-def _factorise_wide(A: Matrix, overwrite: bool, noise: float) -> Factorisation:
+def tall_svd(R: Matrix, shape: tuple[int, int], noise: Any) -> tuple[Matrix, Vector, Matrix]:
+    """SVD of the triangular factor of a tall matrix, truncated to its numerical rank.
+
+    With a noise for each column, the rank is that of the columns brought to unit length, so that it
+    does not depend on the units of features; where their lengths differ much, Jacobi's method finds
+    small singular values as exactly as large ones. A singular value is noise if the rounding of the
+    columns it combines is as large.
+    """
+    if np.ndim(noise) == 0:
+        return small_svd(R, shape, noise)
+    lengths = np.linalg.norm(R, axis=0)
+    units = np.where(lengths > 0, lengths, 1.0)
+    kept = lengths > noise
+    scaled = np.where(kept, R / units, 0.0)
+    singular, right = np.linalg.svd(scaled, full_matrices=False)[1:]
+    rounding = np.linalg.norm(right * (noise / units), axis=1)
+    smallest = np.maximum(float(singular.max(initial=0.0)) * max(shape) * EPS, rounding)
+    rank = int(np.count_nonzero(singular > smallest))
+    whole = np.where(kept, R, 0.0)
+    if float(units[kept].max(initial=1.0)) <= GRADED * float(units[kept].min(initial=np.inf)):
+        left, singular, right = np.linalg.svd(whole, full_matrices=False)
+        return left[:, :rank], singular[:rank], right[:rank]
+    return _jacobi(whole, rank)
+
+
+def _jacobi(R: Matrix, rank: int) -> tuple[Matrix, Vector, Matrix]:
+    """The first singular values and vectors of a matrix with columns of very different lengths."""
+    from scipy.linalg import lapack
+
+    values, left, right, work, _, info = lapack.dgejsv(R, joba=0, jobu=0, jobv=0)
+    _require_success("dgejsv", info)
+    singular = values * (work[0] / work[1])
+    order = np.argsort(-singular, kind="stable")[:rank]
+    return left[:, order], singular[order], right[:, order].T
+
+
+def _factorise_wide(A: Matrix, overwrite: bool, noise: Any) -> Factorisation:
     reflectors, tau = _reflectors(A.T, overwrite)
-    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[0]]).T, A.shape, noise)
+    left, singular, right = small_svd(np.triu(reflectors[: A.shape[0]]).T, A.shape, noise)
     return Factorisation(singular, Explicit(left), Householder(reflectors, tau, right), 8 * EPS)
 
 
-def _factorise_tall(A: Matrix, overwrite: bool, noise: float) -> Factorisation:
+def _factorise_tall(A: Matrix, overwrite: bool, noise: Any) -> Factorisation:
     reflectors, tau = _reflectors(A, overwrite)
-    left, singular, right = _small_svd(np.triu(reflectors[: A.shape[1]]), A.shape, noise)
+    left, singular, right = tall_svd(np.triu(reflectors[: A.shape[1]]), A.shape, noise)
     return Factorisation(singular, Householder(reflectors, tau, left.T), Explicit(right.T), 8 * EPS)
 
 
@@ -265,14 +302,18 @@ def _reflectors(tall: Matrix, overwrite: bool) -> tuple[Matrix, Vector]:
     return reflectors, tau
 
 
-def _factorise_blocks(A: Any, noise: float) -> Factorisation:
+def _factorise_blocks(A: Any, noise: Any) -> Factorisation:
     """TSQR of the long side: with B = A or Aᵀ wide, Bᵀ = Q R and R alone is kept."""
     tall = A.shape[0] > A.shape[1]
     wide = A.T if tall else A
     R = np.zeros((0, wide.shape[0]))
     for block in _blocks(wide):
         R = np.asarray(np.linalg.qr(np.vstack([R, block]), mode="r"))
-    short, singular, _ = _small_svd(R.T, A.shape, noise)
+    if tall:
+        _, singular, right_rows = tall_svd(R, A.shape, noise)
+        short = right_rows.T
+    else:
+        short, singular, _ = small_svd(R.T, A.shape, noise)
     long = (
         Implicit(wide.T, short / singular)
         if singular.size

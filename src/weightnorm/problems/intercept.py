@@ -107,10 +107,11 @@ class Weighted:
         """Their second derivatives: those of the loss."""
         return second_derivative(self.loss, z / self.constant)
 
-    def recession(self) -> Any:
-        """As the loss has it; None where it has none."""
-        own = getattr(self.loss, "recession", None)
-        return None if own is None else own()
+    def __getattr__(self, name: str) -> Any:
+        """`recession`, where the loss has it."""
+        if name != "recession":
+            raise AttributeError(name)
+        return self.loss.recession
 
 
 @dataclass(frozen=True, eq=False)

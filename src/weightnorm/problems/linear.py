@@ -69,9 +69,9 @@ class LinearModel(Problem):
     @cached_property
     def factorisation(self) -> Factorisation:
         """A = U S Vᵀ, computed at first use and kept."""
-        return factorise(self.A)
+        return factorise(self.A, noise=getattr(self.A, "noise", 0.0))
 
-    def factorise(self, noise: float = 0.0, in_place: bool = False) -> None:
+    def factorise(self, noise: Any = 0.0, in_place: bool = False) -> None:
         """Factorise now, without the singular values under `noise`.
 
         With `in_place` a dense A gives its memory to the factors and is lost: it becomes the

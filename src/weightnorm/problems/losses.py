@@ -15,6 +15,7 @@ from .._validate import Vector
 
 Array = NDArray[np.float64]
 
+SMALL_EXPONENT = 0.1  # under which e^u − 1 − u is summed up
 LARGEST_EXPONENT = 650.0  # e^z beyond this would overflow once it is multiplied and summed
 
 
@@ -234,10 +235,10 @@ class Poisson:
     def value(self, z: Array) -> Array:
         """e^z − y z − y + y log y, without cancellation; e^z for y = 0.
 
-        It is computed as y (e^u − 1 − u) with u = z − log y.
+        It is computed as y (e^u − 1 − u) with u = z − log y, by its series where u is small.
         """
         u, positive = self._shifted(z)
-        value = np.where(positive, self.y * (np.expm1(u) - u), np.exp(u))
+        value = np.where(positive, self.y * _exp_less_line(u), np.exp(u))
         return np.where(z > LARGEST_EXPONENT, np.inf, value)
 
     def derivative(self, z: Array) -> Array:
@@ -303,6 +304,14 @@ class Huber:
     def noisy(self, noise: Array) -> Huber:
         """The same with noise on y."""
         return replace(self, y=self.y + noise)
+
+
+def _exp_less_line(u: Array) -> Array:
+    """e^u − 1 − u, exact where it is small."""
+    series = np.ones_like(u)
+    for k in range(12, 2, -1):  # u²/2 (1 + u/3 (1 + u/4 (…)))
+        series = 1.0 + np.where(np.abs(u) < SMALL_EXPONENT, u, 0.0) / k * series
+    return np.where(np.abs(u) < SMALL_EXPONENT, 0.5 * u * u * series, np.expm1(u) - u)
 
 
 NAMES = ("squared", "logistic", "poisson", "huber")

@@ -9,11 +9,8 @@ import numpy as np
 
 from .._validate import Vector
 from .newton import Found, newton
-from .recession import attained_by, receding_direction
+from .recession import attained_by, receding_direction, separates
 from .whitening import WithConstant
-
-FLAT_GRADIENT = 1e-12  # a gradient this small at a point with a singular Hessian: many minima
-SEPARATED = 1e-9  # the smallest margin of a certificate, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,16 +106,13 @@ def find_minimum(problem: Any) -> Minimum:
         model = WithConstant(inner, height * constant)
         best = problem.loss.intercept(np.zeros((1, problem.shape[0])))[0]
         start = np.append(start, best / height)
-    signs = _signs(loss)
 
-    def separated(z: Vector) -> bool:
-        margins = signs * z
-        return bool(margins.min() > SEPARATED * margins.max())
+    def separated(t: Vector, z: Vector) -> bool:
+        return separates(model, loss, t, z)
 
-    stop = separated if signs is not None else lambda z: False
     with np.errstate(under="ignore"):
-        found = newton(model, loss, start, stop, attained_by(loss))
-    status, step = _status(found, loss, model, signs is not None and separated(found.z))
+        found = newton(model, loss, start, separated, attained_by(loss))
+    status, step = _status(found, loss, model)
     size = inner.size
     return Minimum(
         weights=lift(found.t[:size]),
@@ -134,20 +128,18 @@ def find_minimum(problem: Any) -> Minimum:
     )
 
 
-def _signs(loss: Any) -> Any:
-    """The labels of a logistic loss, weighted or not; None for others."""
-    return getattr(getattr(loss, "loss", loss), "signs", None)
-
-
-def _status(found: Found, loss: Any, model: Any, separated: bool) -> tuple[str, Vector | None]:
-    if separated:
+def _status(found: Found, loss: Any, model: Any) -> tuple[str, Vector | None]:
+    if separates(model, loss, found.t, found.z):
         return "separable", found.t
     if found.attained:
         return "attained", None
     direction = receding_direction(model, loss, [found.step, found.t])
     if direction is not None:
-        return "receding", direction
-    return ("flat" if found.gradient <= FLAT_GRADIENT else "unfinished"), None
+        all_fall = separates(model, loss, direction, model.apply(direction))
+        return "separable" if all_fall else "receding", direction
+    # where every sample's loss is curved, only rounding makes the Hessian singular
+    many = found.singular and not hasattr(loss, "recession")
+    return ("flat" if many else "unfinished"), None
 
 
 def _message(status: str, found: Found) -> str:

@@ -18,6 +18,7 @@ from .._validate import Matrix, Vector
 from .intercept import second_derivative
 from .losses import Loss, total
 
+EPS = float(np.finfo(np.float64).eps)
 DENSE = 128  # coordinates up to which the Hessian is formed: beyond, its products cost less
 NEAR = 1e-6  # the relative gradient that L-BFGS comes to: beyond, it cannot see the loss fall
 APPROACH = 25  # steps of L-BFGS before Newton's, where these need conjugate gradients
@@ -27,6 +28,7 @@ SMALL_STEP = 1e-9  # an undamped step this small, relatively, is the last: the n
 ROUNDED_STEP = 1e-6  # and one this small where rounding lets nothing fall any more
 SMALL_GRADIENT = 1e-8  # the gradient at a minimum, against its terms
 TINY_GRADIENT = 1e-10  # and at one that is proved otherwise, where steps are costly
+SINGULAR = 1e-15  # eigenvalues of the Hessian this small, relatively, are zero
 FLAT = 1e-13  # falls of the loss this small, relatively, cannot be seen in its values
 NOISE = 1e-24  # and those this small relative to the first loss, where the least loss is zero
 FIRST_DAMPING, LARGEST_DAMPING = 1e-3, 1e20  # μ, relative to the mean of D
@@ -62,6 +64,8 @@ class Found:
     attained : bool
         Whether steps became negligible: a minimum. Where there is none, steps keep their length,
         however small the gradient is.
+    singular : bool
+        Whether the Hessian at the end is singular; False where it was not looked at.
     """
 
     t: Vector
@@ -71,6 +75,7 @@ class Found:
     gradient: float
     num_steps: int
     attained: bool
+    singular: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +103,10 @@ def newton(
     model: Predictions,
     loss: Loss,
     start: Vector,
-    stop: Callable[[Vector], bool] = lambda z: False,
+    stop: Callable[[Vector, Vector], bool] = lambda t, z: False,
     proof: Callable[[Vector, float], bool] = lambda slope, gradient: False,
 ) -> Found:
-    """Minimise from `start` until steps are negligible, or `stop(z)`, or nothing helps.
+    """Minimise from `start` until steps are negligible, or `stop(t, z)`, or nothing helps.
 
     Parameters
     ----------
@@ -111,7 +116,7 @@ def newton(
         A convex loss of z.
     start : vector
         The first t.
-    stop : callable of z -> bool, optional
+    stop : callable of (t, z) -> bool, optional
         Asked before every step.
     proof : callable of (slope, ‖gradient‖) -> bool, optional
         Whether they prove that a minimum is attained: then a small gradient is enough, and no step
@@ -138,27 +143,49 @@ def newton(
     point = _Point.at(model, loss, start, z, _value(loss, z))
     first, noise = float(np.linalg.norm(point.slope)), NOISE * abs(point.value)
     damping, flat, attained, count, step = 0.0, 0, False, 0, np.zeros_like(start)
-    while count < MAX_STEPS and flat < MAX_FLAT and not stop(point.z):
+    small = SMALL_GRADIENT * first
+    while count < MAX_STEPS and flat < MAX_FLAT and not stop(point.t, point.z):
         terms = max(first, float(np.linalg.norm(point.slope))) or 1.0
         costly = model.size > DENSE
         if costly and point.size <= TINY_GRADIENT * terms and proof(point.slope, point.size):
             attained = True
             break
         share = min(0.1, np.sqrt(point.size / terms))
-        solver = _Solver(model, second_derivative(loss, point.z[None])[0], share)
+        second = second_derivative(loss, point.z[None])[0]
+        solver = _Solver(model, second, share)
+        # what the rounding of z does to the slope: no gradient is smaller than that
+        rounding = 4.0 * EPS * float(np.linalg.norm(second * (1.0 + np.abs(point.z))))
+        small = max(SMALL_GRADIENT * terms, rounding)
         trial, step, used, damping = _descend(model, loss, point, solver, damping, noise)
         length = float(np.linalg.norm(step)) / (float(np.linalg.norm(point.t)) or 1.0)
         if trial is None:  # rounding: as near as it gets
             attained = used == 0.0 and length <= ROUNDED_STEP
-            attained = attained and point.size <= SMALL_GRADIENT * terms
+            attained = attained and point.size <= small
             break
         flat += point.value - trial.value <= FLAT * abs(point.value)
         point, count = trial, count + 1
-        if used == 0.0 and length <= SMALL_STEP and point.size <= SMALL_GRADIENT * terms:
+        if used == 0.0 and length <= SMALL_STEP and point.size <= small:
             attained = True
             break
     terms = max(first, float(np.linalg.norm(point.slope))) or 1.0
-    return Found(point.t, point.z, step, point.value, point.size / terms, count, attained)
+    singular = False
+    if not attained and point.size <= small and model.size <= DENSE:
+        attained, singular = _look_closer(model, loss, point)
+    share = point.size / terms
+    return Found(point.t, point.z, step, point.value, share, count, attained, singular)
+
+
+def _look_closer(model: Predictions, loss: Loss, point: _Point) -> tuple[bool, bool]:
+    """Whether a small gradient is that of a minimum, and whether the Hessian is singular there."""
+    hessian = model.hessian(second_derivative(loss, point.z[None])[0])
+    if not hessian.size:
+        return True, False
+    values, vectors = np.linalg.eigh(hessian)
+    if not values[0] > SINGULAR * values[-1]:
+        return False, True
+    step = vectors @ ((vectors.T @ point.gradient) / values)
+    length = float(np.linalg.norm(step))
+    return length <= ROUNDED_STEP * (float(np.linalg.norm(point.t)) or 1.0), False
 
 
 def _approach(model: Predictions, loss: Loss, start: Vector) -> Vector:

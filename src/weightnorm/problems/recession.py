@@ -10,8 +10,43 @@ from numpy.typing import NDArray
 
 from .._validate import Vector
 
-SLACK = 1e-9  # what a certificate may miss its inequalities by, relative to its largest entry
+# Changes this small against the terms that they are sums of are zero: rounding, and that of t.
+ROUNDING = 4096 * float(np.finfo(np.float64).eps)
+# And those this small may have been meant to be, in a direction found by steps or a program.
+NEARLY = 1e-6
 LARGEST_PROGRAM = 4_000_000  # entries of W up to which a linear program looks for one
+
+
+def separates(model: Any, loss: Any, t: Vector, z: Vector) -> bool:
+    """Whether every sample's loss falls along t: all margins beyond their rounding.
+
+    Parameters
+    ----------
+    model : Predictions
+        W.
+    loss : Loss
+        With `recession`, or it has no such direction; none of its samples has to stay.
+    t, z : vectors
+        A point, and W t.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.losses import Logistic
+    >>> from weightnorm.problems.recession import separates
+    >>> from weightnorm.problems.whitening import Columns
+    >>> loss, model = Logistic.of(np.array([1.0, 0.0])), Columns(np.array([[1.0], [-1.0]]))
+    >>> separates(model, loss, np.ones(1), np.array([1.0, -1.0]))
+    True
+    """
+    recession = getattr(loss, "recession", lambda: None)()
+    if recession is None or recession[1].any() or not (recession[0] * z > 0).all():
+        return False
+    return bool((recession[0] * z > ROUNDING * model.magnitude(t)).all())
 
 
 def receding_direction(model: Any, loss: Any, candidates: list[Vector]) -> Vector | None:
@@ -48,13 +83,21 @@ def receding_direction(model: Any, loss: Any, candidates: list[Vector]) -> Vecto
         return None
     signs, fixed = recession
     for t in candidates:
-        if _recedes(model.apply(t), signs, fixed):
+        if _recedes(model, t, signs, fixed):
             return t
     if signs.size * model.size > LARGEST_PROGRAM:
         return None
-    found = _by_program(model, signs, fixed)
-    good = found is not None and _recedes(model.apply(found), signs, fixed)
-    return found if good else None
+    # rows of unit length: neither units nor weights of samples matter
+    W = signs[:, None] * np.column_stack([model.apply(axis) for axis in np.eye(model.size)])
+    lengths = np.linalg.norm(W, axis=1)
+    W = W / np.where(lengths > 0, lengths, 1.0)[:, None]
+    for t in (*candidates, _by_program(W, fixed)):
+        if t is None or not np.any(t):
+            continue
+        mended = _mended(W, t, fixed)
+        if _recedes(model, mended, signs, fixed):
+            return mended
+    return None
 
 
 def attained_by(loss: Any) -> Callable[[Vector, float], bool]:
@@ -94,20 +137,35 @@ def attained_by(loss: Any) -> Callable[[Vector, float], bool]:
     return proof
 
 
-def _recedes(change: Vector, signs: Vector, fixed: NDArray[np.bool_]) -> bool:
-    change = signs * change
-    largest = float(np.abs(change).max(initial=0.0))
-    stays = float(np.abs(change[fixed]).max(initial=0.0)) <= SLACK * largest
-    return bool(largest > 0 and stays and change.min(initial=0.0) >= -SLACK * largest)
+def _recedes(model: Any, t: Vector, signs: Vector, fixed: NDArray[np.bool_]) -> bool:
+    """No change beyond rounding in the wrong way, or where none may be, and some in the right."""
+    change, rounding = signs * model.apply(t), ROUNDING * model.magnitude(t)
+    stays = bool((np.abs(change[fixed]) <= rounding[fixed]).all())
+    return stays and bool((change >= -rounding).all() and (change > rounding).any())
 
 
-def _by_program(model: Any, signs: Vector, fixed: NDArray[np.bool_]) -> Vector | None:
-    """max Σ p over 0 ≤ p = signs·(W t) ≤ 1, p = 0 where it has to stay."""
+def _mended(W: NDArray[np.float64], t: Vector, fixed: NDArray[np.bool_]) -> Vector:
+    """The nearest direction that leaves alone what this one all but leaves alone."""
+    change = W @ t
+    size = np.abs(W) @ np.abs(t)
+    alone = fixed | (np.abs(change) <= NEARLY * np.where(size > 0, size, 1.0))
+    for _ in range(2):
+        t = t - np.linalg.lstsq(W[alone], W[alone] @ t, rcond=None)[0]
+    return t
+
+
+def _by_program(W: NDArray[np.float64], fixed: NDArray[np.bool_]) -> Vector | None:
+    """max Σs over p = W t ≥ s, 0 ≤ s ≤ 1; p = 0 where it has to stay: s is 1 where it can be."""
     from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array, hstack, identity
 
-    W = signs[:, None] * np.column_stack([model.apply(axis) for axis in np.eye(model.size)])
-    between = LinearConstraint(W, 0.0, np.where(fixed, 0.0, 1.0))
-    found = milp(-W.sum(axis=0), constraints=between, bounds=Bounds(-np.inf, np.inf))
-    if found.x is None or not -found.fun > SLACK:
+    m, size = W.shape
+    system = hstack([csr_array(W), -identity(m, format="csr")], format="csr")
+    between = LinearConstraint(system, 0.0, np.where(fixed, 0.0, np.inf))
+    low = np.concatenate([np.full(size, -np.inf), np.zeros(m)])
+    high = np.concatenate([np.full(size, np.inf), np.where(fixed, 0.0, 1.0)])
+    goal = np.concatenate([np.zeros(size), -np.ones(m)])
+    found = milp(goal, constraints=between, bounds=Bounds(low, high))
+    if found.x is None or not -found.fun > 0.5:
         return None
-    return np.asarray(found.x)
+    return np.asarray(found.x[:size])

@@ -47,6 +47,10 @@ class Columns:
         """Wᵀ slope."""
         return np.asarray(self.columns.T @ slope)
 
+    def magnitude(self, t: Vector) -> Vector:
+        """What the terms of W t add up to without their signs: how large rounding may be."""
+        return np.asarray(np.abs(self.columns) @ np.abs(t))
+
     def hessian(self, second: Vector) -> Matrix:
         """Wᵀ D W."""
         half = np.sqrt(second)[:, None] * self.columns
@@ -73,6 +77,13 @@ class Triangular:
     def adjoint(self, slope: Vector) -> Vector:
         """Wᵀ slope."""
         return np.asarray(self._solve(np.asarray(self.A.T @ slope)[self.kept], trans=1))
+
+    def magnitude(self, t: Vector) -> Vector:
+        """What the terms of W t add up to without their signs: how large rounding may be."""
+        x = self.lift(t)
+        if isinstance(self.A, np.ndarray):
+            return np.asarray(np.abs(self.A) @ np.abs(x))
+        return np.asarray(self.A.magnitude(x))
 
     def hessian(self, second: Vector) -> Matrix:
         """Wᵀ D W."""
@@ -134,6 +145,10 @@ class WithConstant:
     def adjoint(self, slope: Vector) -> Vector:
         """Wᵀ slope."""
         return np.append(self.inner.adjoint(slope), self.column @ slope)
+
+    def magnitude(self, t: Vector) -> Vector:
+        """What the terms of W t add up to without their signs: how large rounding may be."""
+        return np.asarray(self.inner.magnitude(t[:-1]) + abs(float(t[-1])) * np.abs(self.column))
 
     def hessian(self, second: Vector) -> Matrix:
         """Wᵀ D W."""
@@ -228,13 +243,16 @@ def by_scaling(A: Matrix, noise: Any = 0.0) -> Scaled:
     noise = np.broadcast_to(np.asarray(noise, dtype=np.float64), lengths.shape)
     kept = lengths > noise
     units = np.where(kept, lengths, 1.0)
-    left, singular, right = svd(np.where(kept, A / units, 0.0), full_matrices=False)
-    # the rounding of the columns is that of their own sizes
-    floor = float(np.linalg.norm(noise / units)) + EPS * max(A.shape)
-    rank = int(np.count_nonzero(singular > floor * singular.max(initial=0.0)))
+    Q, R = qr(np.where(kept, A / units, 0.0), mode="economic")
+    left, singular, right = svd(R, full_matrices=False)
+    # a singular value is noise if the rounding of the columns it combines is as large
+    rounding = np.linalg.norm(right * (noise / units), axis=1)
+    floor = np.maximum(rounding, EPS * max(A.shape) * float(singular.max(initial=0.0)))
+    rank = int(np.count_nonzero(singular > floor))
+    left = Q @ left[:, :rank]
     full = svd(right[:rank], full_matrices=True)[2] if rank else np.eye(A.shape[1])
     # entries that are rounding would grow with the units of a feature that has no part in it
     unseen = np.where(np.abs(full[rank:]) > 64 * EPS, full[rank:], 0.0)
     null = qr(unseen.T / units[:, None], mode="economic")[0]
     back = right[:rank].T / singular[:rank] / units[:, None]
-    return Scaled(Columns(left[:, :rank]), back, null)
+    return Scaled(Columns(left), back, null)
