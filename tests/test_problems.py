@@ -108,7 +108,7 @@ def test_the_factorisation_is_computed_once(monkeypatch):
     from weightnorm.problems import linear
 
     calls = []
-    monkeypatch.setattr(linear, "factorise", lambda A: calls.append(1) or factorise(A))
+    monkeypatch.setattr(linear, "factorise", lambda A, **o: calls.append(1) or factorise(A, **o))
     problem = wn.datasets.make_regression(seed=0)
     w0 = wn.datasets.random_direction(50, 0)
     for method in (wn.GradientDescent(0.1), wn.RPGD(0.1, 0.1)):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _validate
-from ..problems.centred import Centred
+from ..problems.centred import Centred, centring_noise
 from ..problems.factorisation import LARGEST
 from ..schedules import as_schedule, constant
 
@@ -80,7 +80,7 @@ def prepare(X: Any, weights: Array | None, fit_intercept: bool) -> Prepared:
     means = column_means(X, weights, fit_intercept)
     rows = None if weights is None else np.sqrt(weights)
     size = np.sqrt(m) if rows is None else float(np.linalg.norm(rows))
-    noise = 4.0 * EPS * size * np.abs(means)
+    noise = centring_noise(means, size)
     if sparse.issparse(X):
         if weights is None and not fit_intercept:
             return Prepared(X, means, noise)

@@ -15,6 +15,31 @@ EPS = float(np.finfo(np.float64).eps)
 CANCELLED = 1e-7  # a column that keeps a smaller share of its square has lost its digits
 
 
+def centring_noise(means: Vector, size: float) -> Vector:
+    """The length of what taking its mean off leaves of a constant column.
+
+    Parameters
+    ----------
+    means : (d,) array
+        The means.
+    size : float
+        √m, or the norm of what rows are multiplied by.
+
+    Returns
+    -------
+    (d,) array
+        Columns that are not longer mean nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems.centred import centring_noise
+    >>> bool(centring_noise(np.array([1e9]), 10.0)[0] < 1e-4)
+    True
+    """
+    return 16.0 * EPS * size * np.abs(means)
+
+
 class Centred(LinearOperator):  # type: ignore[misc]
     """X − 1 meansᵀ, each row times a number of its own.
 
@@ -49,7 +74,7 @@ class Centred(LinearOperator):  # type: ignore[misc]
     @property
     def noise(self) -> Vector:
         """The length of every column's rounding errors: what is left of a constant column."""
-        return 4.0 * EPS * float(np.linalg.norm(self.rows)) * np.abs(self.means)
+        return centring_noise(self.means, float(np.linalg.norm(self.rows)))
 
     def dense(self) -> Matrix | Centred:
         """The matrix itself, its long axis contiguous; a sparse one stays as it is."""
