@@ -91,8 +91,10 @@ def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> End:
     roots = np.broadcast_to(getattr(base, "constant", 1.0), problem.shape[:1])
     if problem.shape[0] >= problem.shape[1] and not problem.is_factorised:
         A = problem.A.dense() if hasattr(problem.A, "dense") else problem.A
-        A = A if isinstance(A, np.ndarray) else A @ np.eye(A.shape[1])
-        margin = find_margin(A / roots[:, None], signs, direction, with_intercept)
+        samples = (
+            A / roots[:, None] if isinstance(A, np.ndarray) else Centred(A.X, A.means)
+        )  # without weights
+        margin = find_margin(samples, signs, direction, with_intercept)
         unit = margin.direction
     else:
         matrix = problem.reduce().problem.matrix

@@ -85,6 +85,12 @@ class Centred(LinearOperator):  # type: ignore[misc]
             A -= (self.rows**2 / float(self.rows @ self.rows)) @ A
         return np.asarray(self.rows[:, None] * A)
 
+    def __getitem__(self, rows: NDArray[np.intp]) -> Matrix:
+        """Some rows, dense."""
+        some = self.X[rows]
+        some = some.toarray() if self.is_sparse else some
+        return np.asarray(self.rows[rows, None] * (some - self.means))
+
     def magnitude(self, x: Vector) -> Vector:
         """What the terms of every prediction add up to without their signs."""
         size = np.abs(x)

@@ -9,6 +9,7 @@ bound; half the distance of any two points of the hulls is an upper one; the gap
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ HEAVY, HEAVIER = 1e4, 10.0
 FIRST = 2  # samples to begin with, per coordinate: those nearest to the boundary
 MAX_ROUNDS = 60
 ENOUGH = 1e-9  # a gap this small, relatively, is rounding
+MANY, CLOSE = 200, 1e-3  # with more coordinates than MANY this gap is enough: each round is costly
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +46,13 @@ class Margin:
     gap: float
 
 
-def find_margin(matrix: Matrix, signs: Vector, start: Vector, with_intercept: bool) -> Margin:
+def find_margin(matrix: Any, signs: Vector, start: Vector, with_intercept: bool) -> Margin:
     """The maximum-margin direction of separable samples.
 
     Parameters
     ----------
-    matrix : (m, r) array
-        One row per sample.
+    matrix : (m, r) array, or `Centred`
+        One row per sample; only those near the boundary are ever dense.
     signs : (m,) array
         The labels −1 and 1; both, if there is an intercept.
     start : (r,) array
@@ -74,27 +76,29 @@ def find_margin(matrix: Matrix, signs: Vector, start: Vector, with_intercept: bo
     """
     best = _measure(matrix, signs, start, with_intercept)
     upper = np.inf
-    size = min(len(matrix), FIRST * matrix.shape[1] + 20)
+    size = min(matrix.shape[0], FIRST * matrix.shape[1] + 20)
+    enough = ENOUGH if matrix.shape[1] <= MANY else CLOSE
     work = np.argsort(signs * (matrix @ best.direction + best.intercept), kind="stable")[:size]
     for _ in range(MAX_ROUNDS):
         if with_intercept:  # both classes, always
             work = np.union1d(work, [np.argmax(signs), np.argmin(signs)])
-        weights, found = _on_some(matrix[work], signs[work], best.margin, with_intercept)
+        rows = matrix[work]
+        weights, found = _on_some(rows, signs[work], best, with_intercept)
         for direction in found:
             measured = _measure(matrix, signs, direction, with_intercept)
             best = max(best, measured, key=lambda one: one.margin)
-        upper = min(upper, _distance(matrix[work], signs[work], weights, with_intercept))
+        upper = min(upper, _distance(rows, signs[work], weights, with_intercept))
         margins = signs * (matrix @ best.direction + best.intercept)
         # the bound is that of the samples looked at: it bounds all of them, being no smaller
         gap = upper - best.margin
         new = np.setdiff1d(np.argsort(margins, kind="stable")[:size], work)
-        if gap <= ENOUGH * upper or not new.size:
+        if gap <= enough * upper or not new.size:
             break
         work = np.concatenate([work, new])
     return Margin(best.direction, best.intercept, best.margin, max(0.0, upper - best.margin))
 
 
-def _measure(matrix: Matrix, signs: Vector, v: Vector, with_intercept: bool) -> Margin:
+def _measure(matrix: Any, signs: Vector, v: Vector, with_intercept: bool) -> Margin:
     """The margin of a direction, with the intercept midway between the classes."""
     unit = v / (float(np.linalg.norm(v)) or 1.0)
     z = matrix @ unit
@@ -105,15 +109,28 @@ def _measure(matrix: Matrix, signs: Vector, v: Vector, with_intercept: bool) -> 
 
 
 def _on_some(
-    matrix: Matrix, signs: Vector, margin: float, with_intercept: bool
+    matrix: Matrix, signs: Vector, best: Margin, with_intercept: bool
 ) -> tuple[Vector, list[Vector]]:
-    """Weights u ≥ 0 of these samples, and directions: by nonnegative least squares, and by
-    solving for those with weight exactly.
+    """Weights u ≥ 0 of these samples, and directions: as found, and by solving for those with
+    weight exactly.
     """
+    unit = best.margin if best.margin > 0 else float(np.abs(matrix).max()) or 1.0
+    weights, direction = _by_nnls(matrix / unit, signs, with_intercept)
+    seen = weights > 0
+    if not seen.any():
+        return np.ones(len(signs)), []
+    support = matrix[seen]
+    centre = support.mean(axis=0) if with_intercept else 0.0
+    wanted = signs[seen] - (signs[seen].mean() if with_intercept else 0.0)
+    exact = np.linalg.lstsq(support - centre, wanted, rcond=None)[0]
+    return weights, [v for v in (direction, exact) if np.linalg.norm(v) > 0]
+
+
+def _by_nnls(matrix: Matrix, signs: Vector, with_intercept: bool) -> tuple[Vector, Vector]:
+    """Lawson and Hanson's: minimise ‖(Bᵀ; 1ᵀ)u − (0; 1)‖ over u ≥ 0, B = s_i a_i."""
     from scipy.optimize import nnls
 
-    unit = margin if margin > 0 else float(np.abs(matrix).max()) or 1.0
-    scaled = (signs[:, None] * matrix / unit).T
+    scaled = (signs[:, None] * matrix).T
     heavy = max(HEAVY, HEAVIER * float(np.abs(scaled).max()))
     rows = [heavy * signs] if with_intercept else []
     system = np.vstack([*rows, scaled, np.ones(len(signs))])
@@ -122,14 +139,8 @@ def _on_some(
     try:
         weights = nnls(system, right, maxiter=30 * system.shape[1])[0]
     except RuntimeError:  # too many iterations
-        return np.ones(len(signs)), []
-    residual = (system @ weights - right)[len(rows) : -1]
-    seen = weights > 0
-    support = matrix[seen]
-    centre = support.mean(axis=0) if with_intercept else 0.0
-    wanted = signs[seen] - (signs[seen].mean() if with_intercept else 0.0)
-    exact = np.linalg.lstsq(support - centre, wanted, rcond=None)[0]
-    return weights, [v for v in (residual, exact) if np.linalg.norm(v) > 0]
+        return np.zeros(len(signs)), np.zeros(matrix.shape[1])
+    return weights, (system @ weights - right)[len(rows) : -1]
 
 
 def _distance(matrix: Matrix, signs: Vector, weights: Vector, with_intercept: bool) -> float:
