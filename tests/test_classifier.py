@@ -283,3 +283,51 @@ def test_input_that_is_right_or_refused_by_name():
         wn.WeightNormClassifier(direction_step=0.1).fit(X, y)
     with pytest.warns(UserWarning, match="ratio: not used by method='gd'"):
         wn.WeightNormClassifier("gd", ratio=0.1, tol=0.1).fit(X, y)
+
+
+# What a referee found.
+
+
+def test_certificates_do_not_depend_on_one_sample_or_on_weights():
+    line = [[-2.0], [-1], [1], [2]]
+    overlap, both = [[-2.0], [-1], [1], [2], [1e10], [-3]], [0, 0, 1, 1, 1, 1]
+    with pytest.warns(ConvergenceWarning, match="neither a minimum nor a proof"):
+        assert wn.WeightNormClassifier().fit(overlap, both).status_ == "unfinished"
+    milder = wn.WeightNormClassifier().fit([[-2.0], [-1], [1], [2], [1e6], [-3]], both)
+    assert milder.status_ == "limit"
+    far = wn.WeightNormClassifier().fit([*line, [1e10]], [0, 0, 1, 1, 1])
+    assert far.status_ == "separable"
+    heavy = wn.WeightNormClassifier().fit(line, [0, 0, 1, 1], sample_weight=[1e-12, 1, 1, 1e12])
+    assert heavy.status_ == "separable"
+    verdicts = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((15, 4))
+        y = X @ rng.standard_normal(4) + 0.1 > 0
+        if len(set(y)) < 2:
+            continue
+        model = wn.WeightNormClassifier().fit(X, y, sample_weight=10.0 ** rng.uniform(-8, 8, 15))
+        verdicts.append(model.status_)
+        assert model.score(X, y) == 1.0
+    assert set(verdicts) == {"separable"}
+
+
+def test_a_nearly_constant_column_takes_no_other_with_it():
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(300)
+    b, t = a + 1e-5 * rng.standard_normal(300), 1e9 + 0.01 * rng.standard_normal(300)
+    y = (b - a) * 1e5 + 0.5 * rng.standard_normal(300) > 0
+    with_it, without = (wn.WeightNormClassifier().fit(X, y) for X in (np.c_[a, b, t], np.c_[a, b]))
+    assert (with_it.rank_, without.rank_) == (3, 2)
+    assert with_it.score(np.c_[a, b, t], y) > 0.8
+
+
+def test_many_coordinates_and_samples_far_from_the_boundary():
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((3_000, 300), density=0.05, rng=rng, format="csr")
+    y = X @ rng.standard_normal(300) > 0
+    model = wn.WeightNormClassifier().fit(X, y)
+    assert model.status_ == "separable"
+    assert model.score(X, y) == 1.0
+    with pytest.raises(ValueError, match="cannot be sorted"):
+        wn.WeightNormClassifier().fit(np.ones((3, 1)), np.array(["a", None, 1], dtype=object))

@@ -107,6 +107,15 @@ def test_two_classes_and_numbers_as_labels(tmp_path):
         (lambda text: _change(text, kind="tree"), "numbers do not fit together"),
         (lambda text: _change(text, deviations=[0.0, 1.0, 1.0]), "numbers do not fit together"),
         (lambda text: _change(text, coefficients=["a"]), "numbers do not fit together"),
+        (lambda text: _change(text, coefficients=[["1.5", 1.0, 1.0]]), "do not fit together"),
+        (lambda text: _change(text, features="abc"), "do not fit together"),
+        (lambda text: _change(text, features=["a", "a", "c"]), "do not fit together"),
+        (lambda text: _change(text, features=[1, 2, 3]), "do not fit together"),
+        (lambda text: _change(text, classes={"a": 1}), "do not fit together"),
+        (lambda text: _change(text, classes=["x", "x"]), "do not fit together"),
+        (lambda text: _change(text, multi_class="zzz"), "do not fit together"),
+        (lambda text: _change(text, means=[True, 0.0, 0.0]), "do not fit together"),
+        (lambda text: "[" * 100_000, "is no model file"),
     ],
 )
 def test_a_damaged_model_is_named(table, tmp_path, damage, message):
@@ -217,3 +226,78 @@ def test_a_picture_of_ones_own_table(table, tmp_path):
     assert "must end in .png" in plain(run(*command, str(tmp_path / "fit.gif")).stderr)
     refused = run(*command, str(tmp_path / "fit.svg"), "--loss", "huber")
     assert refused.exit_code == 2
+
+
+def test_probabilities_far_from_every_class(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    kind = np.array(["x", "y", "z"])[rng.integers(0, 3, 60)]
+    path = tmp_path / "data.csv"
+    pd.DataFrame(X, columns=["a", "b"]).assign(kind=kind).to_csv(path, index=False)
+    model = fitted(path, tmp_path, "--target", "kind", "--classify", "--no-standardize")
+    far = pd.DataFrame([[1e5, -3e5], [-2e5, 1e5]], columns=["a", "b"])
+    far.to_csv(tmp_path / "far.csv", index=False)
+    run("predict", str(model), str(tmp_path / "far.csv"), "--out", str(tmp_path / "out.csv"))
+    shares = pd.read_csv(tmp_path / "out.csv").iloc[:, 1:].to_numpy()
+    best = wn.WeightNormClassifier().fit(X, kind)
+    np.testing.assert_allclose(shares, best.predict_proba(far.to_numpy()), atol=1e-9)
+
+
+def test_no_file_is_written_over_one_that_is_read(table, tmp_path):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    before = path.read_text()
+    base = ["fit", str(path), "--target", "price", "--drop", "count,kind"]
+    same = str(tmp_path / "same.json")
+    for outputs in (["--out", str(path)], ["--coefficients", str(path)],
+                    ["--out", same, "--coefficients", same]):  # fmt: skip
+        result = run(*base, *outputs)
+        assert result.exit_code == 2
+        assert "give another name" in plain(result.stderr)
+    model = fitted(path, tmp_path, *base[2:])
+    for out in (path, model):
+        assert run("predict", str(model), str(path), "--out", str(out)).exit_code == 2
+    assert path.read_text() == before
+    read_model(model)
+
+
+def test_what_does_not_go_with_a_prior_or_with_a_model_file(table, tmp_path):
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    base = ["--target", "price", "--drop", "count,kind"]
+    model = fitted(path, tmp_path, *base)
+    for extra in (["--loss", "huber"], ["--method", "gd"], ["--ratio", "2"], ["--seed", "3"],
+                  ["--scale", "1"]):  # fmt: skip
+        result = run("fit", str(path), *base, "--prior", str(model), *extra)
+        assert result.exit_code == 2
+        assert f"{extra[0]}: not used with --prior" in plain(result.stderr)
+    dated = table.assign(day=pd.to_datetime("2026-01-01") + pd.to_timedelta(table.index % 2, "D"))
+    dated.to_parquet(tmp_path / "dated.parquet")
+    command = ["fit", str(tmp_path / "dated.parquet"), "--target", "day", "--classify"]
+    result = run(*command, "--drop", "price,count,kind", "--out", str(tmp_path / "d.json"))
+    assert result.exit_code == 2
+    assert "make them text first" in plain(result.stderr)
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,b,c\n")
+    assert "the table has no rows" in plain(run("predict", str(model), str(empty)).stderr)
+    table.assign(b=["?", *table.b[1:]]).to_csv(path, index=False)
+    result = run("predict", str(model), str(path))
+    assert "the model needs them as numbers (b: '?' in row 1)" in plain(result.stderr)
+    table.to_csv(path, index=False)
+    assert "it cannot be both" in plain(run("fit", str(path), *base, "--drop", "price").stderr)
+
+
+def test_advice_where_ridge_is_better_and_where_classes_are_separable(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 39))
+    wide = pd.DataFrame(X, columns=[f"x{i}" for i in range(39)])
+    wide["y"] = X[:, 0] + rng.standard_normal(40)
+    wide["kind"] = np.where(X[:, 0] > 0, "a", "b")
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    command = ["fit", str(tmp_path / "wide.csv"), "--json"]
+    facts = json.loads(run(*command, "--target", "y", "--drop", "kind").stdout)
+    assert facts["ridge_cv_score"] > facts["cv_score"]
+    assert any("predicts better here" in text for text in facts["warnings"])
+    facts = json.loads(run(*command, "--target", "kind", "--classify", "--drop", "y").stdout)
+    assert facts["baseline"].startswith("logistic regression")
+    assert any("trust the labels only" in text for text in facts["warnings"])

@@ -243,6 +243,8 @@ def test_the_limit_of_a_share_is_that_of_weight_normalization():
     np.testing.assert_allclose(model.predict(X), y, atol=1e-8)
     far = wn.WeightNormRegressorCV(prior, shares=[50.0], times=[np.inf]).fit(X, y)
     assert far.ratio_ is None
+    away = wn.WeightNormRegressorCV(-prior, shares=[0.2], times=[np.inf]).fit(X, y)
+    assert away.ratio_ is None  # from scale 0 the flow would turn it round
 
 
 def test_the_path_and_the_report():
@@ -284,7 +286,9 @@ def test_what_cross_validation_refuses():
     X, y, prior = related(4, 10, 6)
     for options, message in (
         ({"cv": 11}, "cv = 11 is more than the 10 samples"),
-        ({"cv": "leave"}, "cv must be one of 'loo'"),
+        ({"cv": "leave"}, "cv must be a number of folds, a splitter, or 'loo', got 'leave'"),
+        ({"shares": [-1.0]}, "shares must not be negative"),
+        ({"times": ["a"]}, "times must be a vector of numbers"),
         ({"cv": 1}, "cv is not as expected"),
         ({"times": [-1.0]}, "times must be a vector of numbers"),
         ({"times": []}, "times must be a vector of numbers"),
@@ -310,3 +314,81 @@ def test_pandas_nullable_and_categories():
         wn.WeightNormRegressor().fit(X.convert_dtypes(), y.where(y > 100))
     single = wn.WeightNormRegressor().fit(X[:1], y[:1])
     assert single.predict(X[:1])[0] == y[0]
+
+
+# What a referee found.
+
+
+def test_features_of_very_different_units_and_offsets_are_all_kept():
+    """A timestamp and a wavelength; 10^±6 on many samples: least squares, training, priors."""
+    rng = np.random.default_rng(0)
+    time, length = 1.7e9 + rng.uniform(0, 3e4, 200), 5e-7 + 1e-8 * rng.standard_normal(200)
+    X, y = np.c_[time, length], (length - 5e-7) / 1e-8 + 0.1 * rng.standard_normal(200)
+    for model in (wn.WeightNormRegressor(), wn.WeightNormRegressorCV(),
+                  wn.WeightNormRegressor(loss="huber")):  # fmt: skip
+        model.fit(X, y)
+        assert model.rank_ == 2
+        assert model.score(X, y) > 0.98
+    with pytest.warns(ConvergenceWarning):
+        assert wn.WeightNormRegressor("rpgd", max_iter=100).fit(X, y).status_ == "max_steps"
+    Z = rng.standard_normal((20_000, 2))
+    units = np.array([1e-6, 1e6])
+    for model in (wn.WeightNormRegressor(), wn.WeightNormRegressorCV()):
+        model.fit(Z * units, Z @ [1.0, 2.0])
+        np.testing.assert_allclose(model.coef_ * units, [1.0, 2.0], rtol=1e-6)
+    sparse = wn.WeightNormRegressor(direction=[1.0, 1.0], scale=0.1)
+    sparse.fit(scipy.sparse.csr_array(Z[:500] * units), Z[:500] @ [1.0, 2.0])
+    np.testing.assert_allclose(sparse.coef_ * units, [1.0, 2.0], rtol=1e-6)
+
+
+def test_a_nearly_constant_column_takes_no_other_with_it():
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(300)
+    b, t = a + 1e-5 * rng.standard_normal(300), 1e9 + 0.01 * rng.standard_normal(300)
+    y = (b - a) * 1e5
+    for loss in ("squared", "huber"):
+        model = wn.WeightNormRegressor(loss=loss).fit(np.c_[a, b, t], y)
+        assert model.rank_ == 3
+        assert model.score(np.c_[a, b, t], y) > 0.999
+
+
+@pytest.mark.parametrize("loss", ["poisson", "huber"])
+@pytest.mark.parametrize("method", ["rpgd", "wn", "gd"])
+def test_training_is_not_fooled_by_the_unit_of_a_feature(loss, method):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 2))
+    y = rng.poisson(np.exp(Z[:, 0])).astype(float)
+    with pytest.warns(ConvergenceWarning, match="the relative gradient is 0"):
+        model = wn.WeightNormRegressor(method, loss=loss, max_iter=200).fit(Z * [1e-6, 1.0], y)
+    assert model.status_ == "max_steps"
+    good = wn.WeightNormRegressor(method, loss=loss, tol=1e-3).fit(Z, y)
+    assert good.status_ == "converged"
+    exact = wn.WeightNormRegressor(loss=loss).fit(Z, y)
+    np.testing.assert_allclose(good.coef_, exact.coef_, atol=0.02)
+
+
+def test_small_things_of_a_referee():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((10, 2)), 3 * rng.standard_normal(10) + rng.standard_t(1, 10)
+    plain = wn.WeightNormRegressor(loss="huber").fit(X, y)
+    for weight in (0.1, 0.3, 0.7, 7.0, 1e-3):  # the unit of the weights does not matter
+        same = wn.WeightNormRegressor(loss="huber").fit(X, y, sample_weight=np.full(10, weight))
+        np.testing.assert_allclose(same.coef_, plain.coef_, rtol=1e-8)
+    X = np.array([[1, 0], [1, 0], [-1, 0], [-1, 0], [0, 1], [0, 1], [0, -1], [0, -1], [0, 2],
+                  [0, -2]], dtype=float)  # fmt: skip
+    counts = [1, 1, 1, 1, 9, 3, 2, 1, 12, 0]
+    with pytest.warns(ConvergenceWarning, match="start from another one"):
+        stuck = wn.WeightNormRegressor(loss="poisson", direction=[1.0, 0.0]).fit(X, counts)
+    assert not stuck.coef_.any()
+    assert stuck.intercept_ == pytest.approx(np.log(np.mean(counts)), rel=1e-9)
+    curved = np.array([[-1, 0], [-1, 0], [0, 1], [0, 0], [-1, -1], [1, -1], [0, -1], [1, -1],
+                       [-1, -1]], dtype=float)  # fmt: skip
+    found = wn.WeightNormRegressor(loss="poisson").fit(curved, [0, 0, 0, 1, 1, 58, 6, 65, 2])
+    assert found.status_ == "limit"
+    many = wn.WeightNormRegressor(loss="poisson").fit(X, np.arange(10.0) + 1e9)
+    assert many.status_ == "limit"
+    for tiny in (X * 1e-300, X * [1.0, 1e-170]):
+        with pytest.raises(ValueError, match="whose square vanishes; rescale it"):
+            wn.WeightNormRegressor(loss="huber").fit(tiny, np.arange(10.0))
+    with pytest.raises(ValueError, match="y is text"):
+        wn.WeightNormRegressor().fit(X, ["up"] * 10)

@@ -78,6 +78,8 @@ def split_table(
     """Features and target, all numbers and none missing (the target may be text for a
     classifier).
     """
+    if target in drop:
+        raise TableError(f"{target!r} is the target, and to be left out; it cannot be both")
     for name in (target, *drop):
         if name not in table.columns:
             known = ", ".join(map(str, table.columns[:12])) + (
@@ -88,17 +90,19 @@ def split_table(
     return features, _target(table[target], target, classify)
 
 
-def number_columns(features: pd.DataFrame) -> pd.DataFrame:
+def number_columns(
+    features: pd.DataFrame, advice: str = "encode them, or leave them out with --drop NAME"
+) -> pd.DataFrame:
     """Features that are all numbers, none missing, infinite or too large to square."""
     if features.shape[1] == 0:
         raise TableError("there is no column left to fit with")
-    text = [
-        str(name) for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])
-    ]
+    if not len(features):
+        raise TableError("the table has no rows")
+    text = [name for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])]
     if text:
+        shown = ", ".join(map(str, text[:8]))
         raise TableError(
-            f"columns that are not numbers: {', '.join(text[:8])}; encode them, or leave them out "
-            "with --drop NAME"
+            f"columns that are not numbers: {shown}; {advice} ({_first_text(features[text[0]])})"
         )
     _refuse_missing(features)
     numbers = features.to_numpy(dtype=np.float64)
@@ -114,6 +118,15 @@ def number_columns(features: pd.DataFrame) -> pd.DataFrame:
             "rescale them"
         )
     return features
+
+
+def _first_text(column: Any) -> str:
+    """The first value that is no number, and its row."""
+    wrong = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+    where = np.flatnonzero(wrong.to_numpy())
+    if not where.size:
+        return f"{column.name}: of the type {column.dtype}"
+    return f"{column.name}: {str(column.iloc[where[0]])!r:.40} in row {where[0] + 1}"
 
 
 def _refuse_missing(table: pd.DataFrame) -> None:

@@ -33,6 +33,28 @@ def try_path(option: str, path: Path | None, notes: Console) -> None:
         raise typer.Exit(2) from None
 
 
+def refuse_same(
+    outputs: dict[str, Path | None], inputs: dict[str, Path | None], notes: Console
+) -> None:
+    """Stop with a message if a file to write is one that is read, or that is written already.
+
+    Parameters
+    ----------
+    outputs, inputs : dicts of name -> path
+        None for what was not given.
+    notes : Console
+        Where the message goes.
+    """
+    taken = {path.resolve(): name for name, path in inputs.items() if path is not None}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        other = taken.setdefault(path.resolve(), option)
+        if other != option:
+            say(notes, f"{option}: {path} is {other}, too; give another name", "red")
+            raise typer.Exit(2)
+
+
 def save(option: str, path: Path | None, text: str, notes: Console) -> bool:
     """Write a file after the work, or put its text where it can be found.
 

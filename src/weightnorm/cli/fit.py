@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ._files import save, try_path
+from ._files import refuse_same, save, try_path
 from ._terminal import print_json, say
 
 
@@ -20,11 +20,12 @@ def fit(
     ],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="limit (where training with small steps ends, without training), rpgd, wn or gd."
+            help="limit (where training with small steps ends, without training; the default), "
+            "rpgd, wn or gd."
         ),
-    ] = "limit",
+    ] = None,
     classify: Annotated[
         bool, typer.Option("--classify", help="The target is a class, not a number.")
     ] = False,
@@ -35,16 +36,30 @@ def fit(
         Path | None,
         typer.Option(
             help="A model file of a related target, last year's for instance: keep the share of it "
-            "that cross-validation chooses."
+            "that cross-validation (with --folds, inside each fold of the score) chooses."
         ),
     ] = None,
-    scale: Annotated[float, typer.Option(help="The norm of the coefficients at the start.")] = 0.0,
+    scale: Annotated[
+        float | None,
+        typer.Option(help="The norm of the coefficients at the start; 0 by default."),
+    ] = None,
     ratio: Annotated[
         float | None,
         typer.Option(
             help="The scale's rate over the direction's, relative to the squared norm of the "
-            "answer."
+            "answer; 0.1 by default, 0.3 for classes. It matters for a start off the data's own "
+            "directions: see --seed."
         ),
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(
+            help="When training has converged, and how small the loss of separable "
+            "classes is; 1e-4 by default."
+        ),
+    ] = None,
+    max_iter: Annotated[
+        int | None, typer.Option(help="The most steps that training makes.")
     ] = None,
     seed: Annotated[
         int | None,
@@ -79,6 +94,8 @@ def fit(
     Example: `weightnorm fit DATA.csv --target price --out model.json`
     """
     console, notes = Console(), Console(stderr=True)
+    outputs = {"--out": out, "--coefficients": coefficients, "--plot": plot}
+    refuse_same(outputs, {"the table": data, "the prior": prior}, notes)
     for option, path in (("--coefficients", coefficients), ("--out", out), ("--plot", plot)):
         try_path(option, path, notes)
     try:
@@ -88,15 +105,22 @@ def fit(
     except ImportError as error:
         say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
         raise typer.Exit(1) from None
-    options: dict[str, Any] = {"scale": scale, "method": method}
-    options |= {} if ratio is None else {"ratio": ratio}
-    options |= {} if seed is None else {"direction": "random", "random_state": seed}
+    given = {
+        "scale": scale, "ratio": ratio, "loss": loss, "method": method, "tol": tol,
+        "max_iter": max_iter, "random_state": seed,
+    }  # fmt: skip
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options |= {} if seed is None else {"direction": "random"}
     try:
         if classify and loss is not None:
-            raise TableError("--loss is for numbers, not with --classify")
+            raise TableError("--loss is for numbers; leave it out with --classify")
         if plot is not None and (classify or loss not in (None, "squared")):
-            raise TableError("--plot draws fits of numbers with the squared loss")
-        options |= {} if loss is None else {"loss": loss}
+            raise TableError(
+                "--plot draws fits of numbers with the squared loss; leave out --classify and --loss"
+            )
+        if prior is not None and options:
+            names = ", ".join("--" + _OPTION.get(name, name) for name in given if name in options)
+            raise TableError(f"{names}: not used with --prior; leave them out")
         before = None if prior is None else read_model(prior)
         with notes.status("fitting"):
             table = read_table(data)
@@ -137,6 +161,9 @@ def fit(
     raise typer.Exit(0 if written else 1)
 
 
+_OPTION = {"random_state": "seed", "max_iter": "max-iter"}
+
+
 def _model_facts(model: Any) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -152,17 +179,18 @@ def _table(facts: dict[str, Any], standardize: bool) -> Table:
     score, folds = facts["score_name"], facts["folds"]
     norm = "norm of the coefficients" + (", standardized features" if standardize else "")
     trained = f"{facts['method']} ({facts['status']} after {facts['steps']:,} steps)"
-    exact = f"{facts['method']} ({facts['status']}), without training"
+    exact = f"{facts['method']}, without training"
+    exact += "" if facts["status"] == "limit" else f" ({facts['status']})"
     rows = [
         ("method", exact if facts["method"] in ("limit", "prior") else trained),
         ("", facts["message"]),
         (f"{score}, training", f"{facts['train_score']:.4f}"),
         (
-            f"{score}, {folds}-fold cross-validation",
+            f"{score}, {folds}-fold cross-validation: mean ± deviation",
             f"{facts['cv_score']:.4f} ± {facts['cv_spread']:.4f}",
         ),
         (
-            "the same by ridge",
+            f"the same by {facts['baseline']}",
             f"{facts['ridge_cv_score']:.4f} ± {facts['ridge_cv_spread']:.4f}",
         ),
         (norm, f"{facts['norm']:.6g}"),

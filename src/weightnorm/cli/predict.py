@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ._files import save, try_path
+from ._files import refuse_same, save, try_path
 from ._terminal import say
 
 
@@ -31,6 +31,7 @@ def predict(
     Example: `weightnorm predict model.json NEW.csv --out predictions.csv`
     """
     console, notes = Console(), Console(stderr=True)
+    refuse_same({"--out": out}, {"the model": model, "the table": data}, notes)
     try_path("--out", out, notes)
     try:
         from ..estimators.model_file import read_model
@@ -45,7 +46,7 @@ def predict(
         if missing:
             listed = ", ".join(missing[:8]) + (" …" if len(missing) > 8 else "")
             raise TableError(f"{data.name} lacks columns that the model needs: {listed}")
-        features = number_columns(table[made.features])
+        features = number_columns(table[made.features], "the model needs them as numbers")
         text = made.predict(features.to_numpy(dtype=float)).to_csv(index=False)
     except (ValueError, TypeError, OSError) as error:
         say(notes, str(error), "red")

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit, log_softmax, logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,6 +20,7 @@ from ._threads import few_threads
 from .base import TRAINING, End, Options, WeightNormEstimator, warn_unless_converged
 from .convex import convex_limit, convex_problem, with_options
 from .data import predictions, require_squares, start_rows
+from .probabilities import log_probabilities
 from .squares import Start
 from .training import train
 
@@ -236,12 +236,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             rest the probabilities of the classes are divided by their sum.
         """
         logits = self.decision_function(X)
-        if self.classes_.size == 2:
-            return np.column_stack([log_expit(-logits), log_expit(logits)])
-        if self.multi_class == "softmax":
-            return np.asarray(log_softmax(logits, axis=1))
-        each = log_expit(logits)
-        return np.asarray(each - logsumexp(each, axis=1, keepdims=True))
+        return log_probabilities(logits.reshape(len(logits), -1), self.multi_class)
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of every class.
@@ -286,9 +281,12 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         try:
             with np.errstate(all="ignore"):  # labels may be numbers of any size
                 check_classification_targets(y)
+            self.classes_, labels = np.unique(y, return_inverse=True)
+        except TypeError as error:
+            reason = "labels of several kinds, or missing ones, that cannot be sorted"
+            raise ValueError(f"y has {reason}: {error}") from error
         except ValueError as error:
             raise ValueError(f"y has no class labels: {error}") from error
-        self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             only = self.classes_[:1].tolist()[0]
             raise ValueError(f"y has one class only, {only!r}; a classifier needs at least two")
@@ -406,6 +404,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         ranks = [order.index(end.status) if end.status in order else 9 for end in ends]
         worst = int(np.argmin(ranks))
         self.status_, self.message_ = ends[worst].status, ends[worst].message
-        if len(ends) > 1 and len(set(ranks)) > 1:
+        if len(ends) > 1 and self.method == "limit":
             label = self.classes_[worst : worst + 1].tolist()[0]
-            self.message_ = f"class {label} against the rest: {self.message_}"
+            statuses = [end.status for end in ends]
+            tally = ", ".join(f"{statuses.count(s)} {s}" for s in dict.fromkeys(statuses))
+            text = f"{len(ends)} classes, each against the rest: {tally}"
+            self.message_ = f"{text}. Class {label}: {self.message_}"

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 from ..tables import TableError
+from .probabilities import log_probabilities
 
 Array = NDArray[np.float64]
 FORMAT = "weightnorm model 1"
+LABELS = (str, int, float, bool)
 KINDS = ("regressor", "counts", "classifier")
 
 
@@ -82,17 +83,8 @@ class Model:
         if self.kind == "counts":
             return pd.DataFrame({"prediction": np.exp(np.minimum(z[:, 0], 700.0))})
         assert self.classes is not None
-        if len(self.classes) == 2:
-            shares = np.column_stack([expit(-z[:, 0]), expit(z[:, 0])])
-            which = (z[:, 0] > 0).astype(int)
-        else:
-            which = z.argmax(axis=1)
-            each = np.maximum(expit(z), np.finfo(np.float64).tiny)
-            shares = (
-                softmax(z, axis=1)
-                if self.multi_class == "softmax"
-                else each / each.sum(axis=1, keepdims=True)
-            )
+        shares = np.exp(log_probabilities(z, self.multi_class))
+        which = (z[:, 0] > 0).astype(int) if len(self.classes) == 2 else z.argmax(axis=1)
         labels = pd.Series([self.classes[k] for k in which], name="prediction")
         names = [f"probability of {label}" for label in self.classes]
         return pd.concat([labels, pd.DataFrame(shares, columns=names)], axis=1)
@@ -120,8 +112,10 @@ def read_model(path: Path) -> Model:
         raise TableError(f"{path} does not exist, or is no file")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path.name} is no model file: {error}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise TableError(
+            f"{path.name} is no model file (the model comes before the table): {error}"
+        ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TableError(
             f"{path.name} is no model file of this version; make one with weightnorm fit --out"
@@ -140,25 +134,47 @@ def read_model(path: Path) -> Model:
 
 
 def _check(name: str, model: Model) -> None:
-    """The shapes fit together, and everything is a number."""
-    try:
-        size = len(model.features)
-        numbers = [np.array(getattr(model, key), dtype=np.float64) for key in
-                   ("means", "deviations", "coefficients", "intercepts")]  # fmt: skip
-        rows = numbers[3].size
-        labels = len(model.classes or ())
-        good = (
-            model.kind in KINDS
-            and [array.shape for array in numbers] == [(size,), (size,), (rows, size), (rows,)]
-            and all(np.isfinite(array).all() for array in numbers)
-            and bool((numbers[1] > 0).all())
-            and (
-                (labels == 2 and rows == 1) or (labels > 2 and rows == labels)
-                if model.kind == "classifier"
-                else rows == 1
-            )
-        )
-    except (TypeError, ValueError):
-        good = False
-    if not good:
+    """The shapes fit together, and everything is of its kind."""
+    if not _texts(model) or not _numbers(model):
         raise TableError(f"{name} is damaged: its numbers do not fit together")
+
+
+def _texts(model: Model) -> bool:
+    """Whether names and labels are what they should be, none twice."""
+    words = (model.target, model.method, model.status, model.message, model.version)
+    if not all(isinstance(word, str) for word in words) or model.kind not in KINDS:
+        return False
+    features, labels = model.features, model.classes if model.classes is not None else []
+    if not isinstance(features, list) or not isinstance(labels, list):
+        return False
+    if not all(isinstance(name, str) for name in features):
+        return False
+    if not all(isinstance(label, LABELS) for label in labels):
+        return False
+    whole = len(set(features)) == len(features) and len(set(labels)) == len(labels)
+    return whole and model.multi_class in ("ovr", "softmax")
+
+
+def _numbers(model: Model) -> bool:
+    """Whether every number is one, and the shapes fit."""
+    lists = (model.means, model.deviations, model.intercepts, *_rows(model.coefficients))
+    for values in lists:
+        if not isinstance(values, list):
+            return False
+        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            return False
+        if not all(np.isfinite(float(v)) for v in values):
+            return False
+    size, rows = len(model.features), len(model.intercepts)
+    labels = len(model.classes or ())
+    wanted = 1 if model.kind != "classifier" or labels == 2 else labels
+    return (
+        [len(values) for values in lists] == [size, size, rows, *[size] * rows]
+        and all(v > 0 for v in model.deviations)
+        and rows == wanted
+        and (labels >= 2) == (model.kind == "classifier")
+    )
+
+
+def _rows(coefficients: Any) -> list[Any]:
+    return coefficients if isinstance(coefficients, list) else [None]

@@ -44,7 +44,8 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         huber: squared near the target, linear from a distance of `huber_width` on. poisson: for
         counts y ≥ 0; predictions are exp(X coef_ + intercept_).
     huber_width : float
-        In units of the spread of y: 1.4826 times the median distance of y from its median.
+        In units of the spread of y: 1.4826 times the median distance of y from its median. Lower it
+        where X explains most of y, so that it is about the spread of what is left.
     scale : float
         g0, the norm of the coefficients at the start.
     direction : (n_features,) or (n_targets, n_features) array, "random", or None
@@ -173,6 +174,8 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         """
         options = self._options(METHODS)
         loss = _validate.choice("loss", self.loss, LOSSES)
+        if np.asarray(y).dtype.kind in "US":
+            raise ValueError("y is text; give numbers, or use WeightNormClassifier")
         X, y = self._data(X, y, y_numeric=True, multi_output=loss != "poisson")
         require_squares(X)
         weights = self._weights(sample_weight, X)

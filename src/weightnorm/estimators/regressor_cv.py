@@ -52,7 +52,8 @@ class WeightNormRegressorCV(RegressorMixin, WeightNormEstimator):  # type: ignor
         The times to choose from; infinity may be among them. By default 0, 41 times from where
         nothing has been learnt to where all but everything has, and infinity.
     cv : int, "loo", cross-validation generator or iterable
-        How to split; "loo" leaves one out at a time. An int is a number of folds, in order.
+        How to split; "loo" leaves one out at a time. An int is a number of folds, in the order of
+        the samples: give `KFold(5, shuffle=True)` where that order means something.
     fit_intercept : bool
         Whether to fit an intercept; it is not part of the norm.
     random_state : int, RandomState or None
@@ -210,13 +211,20 @@ class WeightNormRegressorCV(RegressorMixin, WeightNormEstimator):  # type: ignor
     def _shares(self) -> Array:
         if self.shares is None:
             return SHARES if self.direction is not None else np.zeros(1)
-        return np.unique(_validate.array("shares", self.shares, ndim=1))
+        shares = np.unique(_validate.array("shares", self.shares, ndim=1))
+        if shares[0] < 0:
+            raise ValueError(f"shares must not be negative, got {shares[0]:g}")
+        return shares
 
     def _times(self, whole: Factors) -> Array:
         if self.times is not None:
-            times = np.asarray(self.times, dtype=np.float64)
+            text = "times must be a vector of numbers that are not negative; infinity is one"
+            try:
+                times = np.asarray(self.times, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{text}, got {self.times!r:.60}") from error
             if times.ndim != 1 or not times.size or np.isnan(times).any() or (times < 0).any():
-                raise ValueError("times must be a vector of numbers that are not negative")
+                raise ValueError(text)
             return np.unique(times)
         largest = float((whole.singular_values**2).max(initial=0.0)) / whole.num_samples or 1.0
         grid = np.geomspace(FIRST, LAST, NUM_TIMES) / largest
@@ -229,7 +237,8 @@ class WeightNormRegressorCV(RegressorMixin, WeightNormEstimator):  # type: ignor
     def _folds(self, X: Any, y: Array) -> list[tuple[Any, Any]]:
         cv = self.cv
         if isinstance(cv, str):
-            _validate.choice("cv", cv, ("loo",))
+            if cv != "loo":
+                raise ValueError(f"cv must be a number of folds, a splitter, or 'loo', got {cv!r}")
             cv = len(y)
         if isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv > len(y):
             raise ValueError(f"cv = {cv} is more than the {len(y)} samples there are")
@@ -297,18 +306,21 @@ class WeightNormRegressorCV(RegressorMixin, WeightNormEstimator):  # type: ignor
         best = unit * whole.coefficients(whole.solution, 0.0)
         self.min_norm_distance_ = float(np.linalg.norm(self.coef_ - best))
         size = float(np.linalg.norm(prior)) or 1.0
+        # from scale zero the flow takes the sign of the pull: a prior that points away turns round
+        agrees = float((whole.singular_values**2 * whole.solution) @ whole.prior) > 0
         self.ratio_ = ratio_for_share(
             float(np.linalg.norm(best)),
-            unit * float(np.linalg.norm(whole.rest)) / size,
+            unit * float(np.linalg.norm(whole.rest)) / size if agrees else 0.0,
             self.perp_norm_,
         )
         self.n_iter_ = 1
         self.status_ = "limit" if np.isinf(self.time_) else "stopped"
         freedom = self.degrees_of_freedom_[int(np.flatnonzero(self.times_ == self.time_)[0])]
+        kept = "" if self.direction is None else f"share {self.share_:g} of the prior, "
         self.message_ = (
-            f"share {self.share_:g} of the prior, time {self.time_:.3g} "
-            f"({freedom:.3g} degrees of freedom): error {self.cv_error_.min():.6g}; "
-            f"ridge {self.ridge_error_:.6g}, minimum norm {self.min_norm_error_:.6g}"
+            f"{kept}time {self.time_:.3g} ({freedom:.3g} degrees of freedom), chosen by an error "
+            f"of {self.cv_error_.min():.6g}; ridge {self.ridge_error_:.6g}, minimum norm "
+            f"{self.min_norm_error_:.6g}"
         )
 
 

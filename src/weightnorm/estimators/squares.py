@@ -83,7 +83,10 @@ def _fit_one(
     if options.method == "limit":
         if start.direction is None:  # in the row space: exactly minimum norm
             best = problem.factorisation.lift(target)
-            return End(best, scale=gstar, status="limit", message="minimum norm, exactly")
+            text = "the fit of minimum norm, exactly"
+            if problem.factorisation.rank == problem.shape[1]:
+                text = "the least squares fit: the data sees every feature, so there is only one"
+            return End(best, scale=gstar, status="limit", message=text)
         return _limit(problem, start, c)
     direction = start.direction
     if direction is None:
@@ -217,7 +220,8 @@ class _Sparse:
         if gstar == 0.0 or np.linalg.norm(self.A.T @ y) == 0.0:
             return End(np.zeros(best.size), message="y is constant, or out of X's reach")
         if start.direction is None:
-            return End(best, scale=gstar, status="limit", message="minimum norm, exactly")
+            text = "the fit of minimum norm, exactly"
+            return End(best, scale=gstar, status="limit", message=text)
         unit = start.direction / np.linalg.norm(start.direction)
         rest = unit - self.solve(self.A @ unit)
         rest = rest - self.solve(self.A @ rest)

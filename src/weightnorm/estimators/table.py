@@ -19,7 +19,7 @@ from ..problems import LeastSquares
 from ..tables import TableError
 from ..theory import gd_limit
 from .classifier import WeightNormClassifier
-from .model_file import Model
+from .model_file import LABELS, Model
 from .regressor import WeightNormRegressor
 from .regressor_cv import WeightNormRegressorCV
 
@@ -75,16 +75,18 @@ def fit_table(
     if folds > len(features):
         raise TableError(f"{folds} folds are more than the {len(features)} rows there are")
     values = np.asarray(target) if classify else np.asarray(target, dtype=np.float64)
+    if classify and not all(isinstance(label, LABELS) for label in pd.unique(values).tolist()):
+        kind = getattr(target, "dtype", values.dtype)
+        raise TableError(f"the target has labels of the type {kind}; make them text first")
     splits = _splits(values, classify, folds)
     scaler = StandardScaler() if standardize else None
     numbers = features.to_numpy(dtype=np.float64)
-    estimator = _estimator(classify, options, prior, list(map(str, features.columns)))
-    if prior is not None:
-        spread = numbers.std(axis=0) if standardize else np.ones(numbers.shape[1])
-        estimator.direction = estimator.direction * np.where(spread > 0, spread, 1.0)
-    pipeline = make_pipeline(*([scaler] if scaler else []), estimator)
+    names = list(map(str, features.columns))
+    estimator = _estimator(classify, options, prior, names, folds, standardize)
+    pipeline = make_pipeline(*([scaler] if scaler and prior is None else []), estimator)
     baseline: Any = LogisticRegression(max_iter=2000) if classify else RidgeCV(_ALPHAS)
     ridge = make_pipeline(StandardScaler(), baseline)
+    beside_it = "logistic regression with an L2 penalty (C = 1)" if classify else "ridge"
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
         pipeline.fit(numbers, values)  # first: what is wrong with the data is said once
@@ -107,16 +109,22 @@ def fit_table(
             "perp_norm": last.perp_norm_,
             "min_norm_distance": last.min_norm_distance_,
         }
-        standard = pipeline[:-1].transform(numbers) if scaler else numbers
-        if isinstance(last, WeightNormRegressorCV):
+        if prior is not None:
+            scaler = last.scaler_ if standardize else None
+        standard = scaler.transform(numbers) if scaler else numbers
+        if prior is not None:
             facts |= {"share": last.share_, "time": last.time_}
         elif not classify and last.method != "limit" and last.loss == "squared":
             facts |= _predicted(last, standard, values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the baseline's own troubles are not the fit's
         beside = cross_val_score(ridge, numbers, values, cv=splits)
-    facts |= {"ridge_cv_score": float(beside.mean()), "ridge_cv_spread": float(beside.std())}
-    facts["warnings"] = sorted({str(note.message) for note in notes})
+    facts |= {
+        "baseline": beside_it,
+        "ridge_cv_score": float(beside.mean()),
+        "ridge_cv_spread": float(beside.std()),
+    }
+    facts["warnings"] = sorted({str(note.message) for note in notes}) + _advice(facts)
     model = _model(last, scaler, features.columns, str(getattr(target, "name", "target")), facts)
     return Fitted(facts, model, last, standard, values)
 
@@ -124,19 +132,56 @@ def fit_table(
 _ALPHAS = np.logspace(-3, 5, 33)
 
 
+def _advice(facts: dict[str, Any]) -> list[str]:
+    """What someone should know before using the fit."""
+    advice = []
+    if facts["ridge_cv_score"] > facts["cv_score"] + facts["ridge_cv_spread"]:
+        advice.append(f"{facts['baseline']} predicts better here: use it to predict")
+    if facts["status"] in ("separable", "quasi_separable") and facts["score_name"] == "accuracy":
+        advice.append("separable classes: probabilities depend on tol, trust the labels only")
+    return advice
+
+
+class _PriorFit(WeightNormRegressorCV):
+    """A fit with a prior for features as they are, which standardises what it is fitted to."""
+
+    def __init__(self, raw: Any = None, standardize: bool = True, cv: Any = 5) -> None:
+        self.raw = raw
+        self.standardize = standardize
+        super().__init__(cv=cv)
+
+    def fit(self, X: Any, y: Any) -> _PriorFit:
+        """Standardise, bring the prior to the same units, and fit."""
+        self.scaler_ = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+        units = self.scaler_.scale_ if self.standardize else 1.0
+        self.direction = self.raw * units
+        super().fit(self.scaler_.transform(X), y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The fitted values at features as they are."""
+        return super().predict(self.scaler_.transform(X))
+
+
 def _estimator(
-    classify: bool, options: dict[str, Any], prior: Model | None, features: list[str]
+    classify: bool,
+    options: dict[str, Any],
+    prior: Model | None,
+    features: list[str],
+    folds: int,
+    standardize: bool,
 ) -> Any:
     if prior is None:
         return WeightNormClassifier(**options) if classify else WeightNormRegressor(**options)
     if classify or prior.kind != "regressor":
-        raise TableError("a prior is for the regression of a number, and from one")
-    missing = [name for name in features if name not in prior.features]
-    if len(missing) == len(features):
+        what = "--classify" if classify else f"a prior that predicts {prior.kind}"
+        raise TableError(f"{what} does not go with --prior: both models must predict a number")
+    if len(set(features) - set(prior.features)) == len(features):
         raise TableError("the prior has none of the columns of this table")
     rows = dict(zip(prior.features, prior.raw_coefficients()[0][0], strict=True))
     # for features as they are; a feature the prior does not know has none
-    return WeightNormRegressorCV(np.array([rows.get(name, 0.0) for name in features]))
+    raw = np.array([rows.get(name, 0.0) for name in features])
+    return _PriorFit(raw, standardize, folds)
 
 
 def _splits(values: Any, classify: bool, folds: int) -> Any:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def early_stopping(model: Any, ax: Axes | None = None) -> Axes:
+def early_stopping(model: Any, ax: Axes | None = None, *, chosen: str = "chosen") -> Axes:
     """Draw the cross-validated error of a path against its degrees of freedom, with ridge's.
 
     To the left training has just begun, to the right it has ended; ridge with a large penalty is on
@@ -24,6 +24,8 @@ def early_stopping(model: Any, ax: Axes | None = None) -> Axes:
         Fitted.
     ax : matplotlib axes, optional
         Drawn into; new ones by default.
+    chosen : str
+        What the legend calls the time with the smallest error.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def early_stopping(model: Any, ax: Axes | None = None) -> Axes:
     ax.plot(
         model.ridge_degrees_of_freedom_, model.ridge_path_error_, "--", color=BLUE, label="ridge"
     )
-    ax.plot(freedom[at], errors[at], "o", color=ORANGE, markersize=7, label="chosen")
+    ax.plot(freedom[at], errors[at], "o", color=ORANGE, markersize=7, label=chosen)
     if np.isfinite(model.min_norm_error_):
         ax.axhline(
             model.min_norm_error_, linestyle=":", color=THEORY, linewidth=1.0, label="minimum norm"

@@ -91,10 +91,10 @@ def receding_direction(model: Any, loss: Any, candidates: list[Vector]) -> Vecto
     W = signs[:, None] * np.column_stack([model.apply(axis) for axis in np.eye(model.size)])
     lengths = np.linalg.norm(W, axis=1)
     W = W / np.where(lengths > 0, lengths, 1.0)[:, None]
-    for t in (*candidates, _by_program(W, fixed)):
-        if t is None or not np.any(t):
+    for found in (*candidates, _by_program(W, fixed)):
+        if found is None or not np.any(found):
             continue
-        mended = _mended(W, t, fixed)
+        mended = _mended(W, found, fixed)
         if _recedes(model, mended, signs, fixed):
             return mended
     return None
