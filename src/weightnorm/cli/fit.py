@@ -116,7 +116,7 @@ def fit(
             raise TableError("--loss is for numbers; leave it out with --classify")
         if plot is not None and (classify or loss not in (None, "squared")):
             raise TableError(
-                "--plot draws fits of numbers with the squared loss; leave out --classify and --loss"
+                "--plot draws fits of numbers with the squared loss: leave out --classify, --loss"
             )
         if prior is not None and options:
             names = ", ".join("--" + _OPTION.get(name, name) for name in given if name in options)
