@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .timing import PAUSE
-
 NEAR = 1e-6  # of the best log-loss: the same answer
 SMALL = 1e-4  # the mean log-loss on separable classes
 TOLERANCES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 MAX_ITER = 1_000
+PAUSE = 0.4  # idle BLAS threads spin for a third of a second, and processor time would count them
 
 
 def estimator_cases(log: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:

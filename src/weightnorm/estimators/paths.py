@@ -21,6 +21,7 @@ from ..problems.factorisation import factorise, small_svd, tall_svd
 from .data import column_means
 
 Array = NDArray[np.float64]
+WELL = 1e-3  # a condition number at which V = AᵀUS⁻¹ is as good as any, and cheaper
 NEGLIGIBLE = 1e-12  # an unseen part this small, relatively, is rounding
 
 
@@ -111,11 +112,11 @@ class Factors:
         squares = self.singular_values**2 / self.num_samples
         return np.asarray(squares / (squares + alphas[:, None]))
 
-    def errors(self, X: Any, y: Array, learnt: Array, shares: Array) -> Array:
-        """The mean squared error on other samples, (shares, paths)."""
-        rows, off = self.rows(X)
-        from_zero = rows @ (learnt * self.solution).T - (y - self.offset)[:, None]
-        of_prior = rows @ ((1.0 - learnt) * self.prior).T + off[:, None]
+    def errors(self, rows: tuple[Array, Array], y: Array, learnt: Array, shares: Array) -> Array:
+        """The mean squared error on other samples, whose `rows` these are, (shares, paths)."""
+        inside, off = rows
+        from_zero = inside @ (learnt * self.solution).T - (y - self.offset)[:, None]
+        of_prior = inside @ ((1.0 - learnt) * self.prior).T + off[:, None]
         # quadratic in the share
         square, mixed, rest = (
             (of_prior**2).mean(axis=0),
@@ -139,6 +140,8 @@ def _thin_svd(A: Array, noise: Array) -> tuple[Array, Array, Array]:
         Q, R = qr(A, mode="economic")
         left, singular, right = tall_svd(R, A.shape, noise)
         return Q @ left, singular, right.T
-    Q, R = qr(A.T, mode="economic")
-    left, singular, right = small_svd(R.T, A.shape, noise)
-    return left, singular, Q @ right.T
+    (R,) = qr(A.T, mode="r", check_finite=False)
+    left, singular, right = small_svd(R[: A.shape[0]].T, A.shape, noise)
+    if singular.size and singular[-1] > WELL * singular[0]:  # orthogonal to rounding over WELL
+        return left, singular, A.T @ (left / singular)
+    return left, singular, qr(A.T, mode="economic")[0] @ right.T

@@ -157,8 +157,9 @@ class WeightNormRegressorCV(RegressorMixin, WeightNormEstimator):  # type: ignor
             errors, of_ridge = [], []
             for train, test in folds:
                 part = Factors.of(X[train], scaled[train], prior / unit, bool(self.fit_intercept))
-                errors.append(part.errors(X[test], scaled[test], part.stopped(times), shares))
-                of_ridge.append(part.errors(X[test], scaled[test], part.shrunk(alphas), _ENDS))
+                rows = part.rows(X[test])
+                errors.append(part.errors(rows, scaled[test], part.stopped(times), shares))
+                of_ridge.append(part.errors(rows, scaled[test], part.shrunk(alphas), _ENDS))
             self._choose(errors, of_ridge, [len(test) for _, test in folds], shares, times, unit)
             self._keep(whole, unit, offset, alphas, prior)
         return self
