@@ -64,7 +64,7 @@ for i, seed in enumerate(SEEDS):
                 scale=start * size,
                 direction="random",
                 random_state=seed,
-                tol=1e-5,
+                tol=1e-3,
                 max_iter=10**7,
                 **options,
             ).fit(X, y)

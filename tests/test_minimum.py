@@ -298,7 +298,7 @@ def test_gradient_descent_and_wn_go_to_the_maximum_margin():
     assert angles[2] < 0.01
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     loss=st.sampled_from(LOSSES),
     seed=st.integers(0, 10**6),

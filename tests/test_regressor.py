@@ -75,7 +75,7 @@ def test_several_targets_are_each_their_own_fit(method):
     Y = np.column_stack([y, 1e3 * rng.standard_normal(12), np.full(12, 2.0)])
     direction = rng.standard_normal((3, 40))
     options = {"method": method, "scale": 0.3}
-    options |= {"tol": 1e-6} if method != "limit" else {}
+    options |= {"tol": 1e-4} if method != "limit" else {}
     both = wn.WeightNormRegressor(direction=direction, **options).fit(X, Y)
     assert both.coef_.shape == (3, 40)
     assert both.predict(X).shape == (12, 3)
@@ -359,7 +359,7 @@ def test_training_is_not_fooled_by_the_unit_of_a_feature(loss, method):
     Z = rng.standard_normal((200, 2))
     y = rng.poisson(np.exp(Z[:, 0])).astype(float)
     with pytest.warns(ConvergenceWarning, match="the relative gradient is 0"):
-        model = wn.WeightNormRegressor(method, loss=loss, max_iter=200).fit(Z * [1e-6, 1.0], y)
+        model = wn.WeightNormRegressor(method, loss=loss, max_iter=60).fit(Z * [1e-6, 1.0], y)
     assert model.status_ == "max_steps"
     good = wn.WeightNormRegressor(method, loss=loss, tol=1e-3).fit(Z, y)
     assert good.status_ == "converged"

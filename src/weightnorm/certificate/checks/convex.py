@@ -22,7 +22,7 @@ LOSSES = ("logistic", "poisson", "huber")
 @check("glm-limit")
 def glm_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
     """Logistic (classes that overlap), Poisson and Huber: flows integrated in d dimensions."""
-    for index in range(max(6, instances // 2)):
+    for index in range(max(3, instances // 4)):
         loss = LOSSES[index % len(LOSSES)]
         A = np.linalg.qr(rng.standard_normal((12, 3)))[0] @ rng.standard_normal((3, 6))
         targets = {
