@@ -56,7 +56,9 @@ def expected():
 
 
 @pytest.mark.parametrize(
-    "trouble", [NO_LOCATOR, FULL_DISK, DAMAGED], ids=["no place", "full disk", "damaged"]
+    "trouble",
+    [NO_LOCATOR, *(pytest.param(t, marks=pytest.mark.slow) for t in (FULL_DISK, DAMAGED))],
+    ids=["no place", "full disk", "damaged"],
 )
 def test_without_a_cache_runs_still_run(trouble, expected, tmp_path):
     assert (

@@ -51,7 +51,11 @@ ENCODINGS = [
 ]
 
 
-@pytest.mark.parametrize("env", ENCODINGS, ids=["latin-1", "C"])
+@pytest.mark.parametrize(
+    "env",
+    [pytest.param(ENCODINGS[0], marks=pytest.mark.slow), ENCODINGS[1]],
+    ids=["latin-1", "C"],
+)
 def test_a_terminal_that_is_not_utf_8(table, tmp_path, env):
     def command(*arguments):
         whole = [sys.executable, "-m", "weightnorm.cli.main", *map(str, arguments)]
