@@ -331,3 +331,16 @@ def test_many_coordinates_and_samples_far_from_the_boundary():
     assert model.score(X, y) == 1.0
     with pytest.raises(ValueError, match="cannot be sorted"):
         wn.WeightNormClassifier().fit(np.ones((3, 1)), np.array(["a", None, 1], dtype=object))
+
+
+def test_quasi_separable_with_many_coordinates():
+    """Beyond 128 of them a small gradient needs a proof: here a rare feature has one class only."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 140))
+    y = rng.random(900) < 0.5
+    X[:, 0] = 0.0
+    X[np.flatnonzero(y)[:3], 0] = 1.0
+    model = wn.WeightNormClassifier().fit(X, y)
+    assert model.status_ == "quasi_separable"
+    X[np.flatnonzero(~y)[0], 0] = 1.0  # and now both
+    assert wn.WeightNormClassifier().fit(X, y).status_ == "limit"
