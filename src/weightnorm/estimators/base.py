@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from .. import _validate
 from ..problems.factorisation import LARGEST, require_squarable
 from ..schedules import as_schedule
+from .data import start_rows
 
 Array = NDArray[np.float64]
 TRAINING = ("rpgd", "wn", "gd")
@@ -31,6 +32,14 @@ class Options(NamedTuple):
     ratio: float
     tol: float
     max_iter: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the fit of one target starts: a scale and a direction; None stands for Aᵀy."""
+
+    scale: float
+    direction: Array | None
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,9 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
     tol: Any
     max_iter: Any
     random_state: Any
+    scale: float
+    direction: Any
+    coef_init: Any
     # what `None` stands for
     defaults: ClassVar[dict[str, Any]] = {"ratio": 0.1, "tol": 1e-4, "max_iter": 100_000}
 
@@ -95,6 +107,28 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             return check_random_state(self.random_state)
         except (TypeError, ValueError) as error:
             raise ValueError(f"random_state must be a seed or a RandomState: {error}") from error
+
+    def _starts(self, num_rows: int, num_features: int) -> list[Start]:
+        """Where the fit of every target, or class, starts."""
+        generator = self._generator()
+        scale = _validate.squarable("scale", self.scale)
+        if self.coef_init is not None:
+            if self.direction is not None:
+                raise ValueError("give either coef_init or direction, not both")
+            rows = start_rows("coef_init", self.coef_init, num_rows, num_features)
+            sizes = np.linalg.norm(rows, axis=1)
+            pairs = zip(sizes, rows, strict=True)
+            return [Start(float(size), row if size > 0 else None) for size, row in pairs]
+        if self.direction is None:
+            return [Start(scale, None)] * num_rows
+        if isinstance(self.direction, str):
+            _validate.choice("direction", self.direction, ("random",))
+            random = generator.standard_normal((num_rows, num_features))
+            return [Start(scale, row) for row in random]
+        rows = start_rows("direction", self.direction, num_rows, num_features)
+        if not rows.any(axis=1).all():
+            raise ValueError("direction is zero, or has a row of zeros; give a nonzero one")
+        return [Start(scale, row) for row in rows]
 
     def _options(self, methods: Sequence[str]) -> Options:
         for name in ("direction_step", "scale_step"):

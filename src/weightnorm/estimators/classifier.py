@@ -17,11 +17,17 @@ from ..problems.logits import Logits
 from ..problems.losses import Logistic
 from ..schedules import as_schedule
 from ._threads import few_threads
-from .base import TRAINING, End, Options, WeightNormEstimator, warn_unless_converged
+from .base import (
+    TRAINING,
+    End,
+    Options,
+    Start,
+    WeightNormEstimator,
+    warn_unless_converged,
+)
 from .convex import convex_limit, convex_problem, with_options
-from .data import predictions, require_squares, start_rows
+from .data import predictions, require_squares
 from .probabilities import log_probabilities
-from .squares import Start
 from .training import train
 
 Array = NDArray[np.float64]
@@ -305,26 +311,6 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         if not (each > 0).all():
             raise ValueError("class_weight must be greater than 0 for every class")
         return each[labels] if weights is None else weights * each[labels]
-
-    def _starts(self, num_rows: int, num_features: int) -> list[Start]:
-        scale = _validate.squarable("scale", self.scale)
-        if self.coef_init is not None:
-            if self.direction is not None:
-                raise ValueError("give either coef_init or direction, not both")
-            rows = start_rows("coef_init", self.coef_init, num_rows, num_features)
-            sizes = np.linalg.norm(rows, axis=1)
-            pairs = zip(sizes, rows, strict=True)
-            return [Start(float(size), row if size > 0 else None) for size, row in pairs]
-        if self.direction is None:
-            return [Start(scale, None)] * num_rows
-        if isinstance(self.direction, str):
-            _validate.choice("direction", self.direction, ("random",))
-            random = self._generator().standard_normal((num_rows, num_features))
-            return [Start(scale, row) for row in random]
-        rows = start_rows("direction", self.direction, num_rows, num_features)
-        if not rows.any(axis=1).all():
-            raise ValueError("direction has a zero row: every class needs a nonzero direction")
-        return [Start(scale, row) for row in rows]
 
     def _limits(
         self,

@@ -17,9 +17,8 @@ from ..problems.margin import find_margin
 from ..problems.minimum import Minimum
 from ..run import run
 from ..theory import flow_limit
-from .base import End, Options
+from .base import End, Options, Start
 from .data import both_steps, column_means
-from .squares import Start
 
 Array = NDArray[np.float64]
 STUCK = "stationary"

@@ -13,10 +13,10 @@ from .. import _validate
 from ..problems.factorisation import LARGEST
 from ..problems.losses import Huber, Poisson
 from ._threads import few_threads
-from .base import TRAINING, End, WeightNormEstimator, warn_unless_converged
+from .base import TRAINING, End, Start, WeightNormEstimator, warn_unless_converged
 from .convex import convex_limit, convex_problem, convex_training, with_options
-from .data import EPS, power_of_two, predictions, prepare, require_squares, start_rows
-from .squares import Start, fit_squares
+from .data import EPS, power_of_two, predictions, prepare, require_squares
+from .squares import fit_squares
 
 Array = NDArray[np.float64]
 METHODS = ("limit", *TRAINING)
@@ -209,29 +209,6 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         X = self._data(X, reset=False)
         values = predictions(X, self.coef_.T, self.intercept_)
         return np.exp(np.minimum(values, 700.0)) if self.loss == "poisson" else values
-
-    def _starts(self, num_targets: int, num_features: int) -> list[Start]:
-        generator = self._generator()
-        scale = _validate.squarable("scale", self.scale)
-        if self.coef_init is not None:
-            if self.direction is not None:
-                raise ValueError("give either coef_init or direction, not both")
-            rows = start_rows("coef_init", self.coef_init, num_targets, num_features)
-            sizes = np.linalg.norm(rows, axis=1)
-            return [
-                Start(float(size), row if size > 0 else None)
-                for size, row in zip(sizes, rows, strict=True)
-            ]
-        if self.direction is None:
-            return [Start(scale, None)] * num_targets
-        if isinstance(self.direction, str):
-            _validate.choice("direction", self.direction, ("random",))
-            random = generator.standard_normal((num_targets, num_features))
-            return [Start(scale, row) for row in random]
-        rows = start_rows("direction", self.direction, num_targets, num_features)
-        if not rows.any(axis=1).all():
-            raise ValueError("direction is zero; give a nonzero one")
-        return [Start(scale, row) for row in rows]
 
     def _squares(
         self, X: Any, targets: Array, weights: Any, starts: Any, options: Any

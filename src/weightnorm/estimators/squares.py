@@ -16,7 +16,7 @@ from ..problems.centred import Centred
 from ..problems.whitening import by_gram
 from ..run import run
 from ..theory import flow_limit, limit_perp
-from .base import End, Options
+from .base import End, Options, Start
 from .data import Prepared, both_steps, in_units
 
 Array = NDArray[np.float64]
@@ -27,14 +27,6 @@ REFINEMENTS = 3  # of a solution by normal equations: after that it is as exact 
 # the shorter side of a sparse matrix up to which AᵀA or AAᵀ is formed; beyond, LSQR is quicker
 LARGE = 1_000
 MAX_ITERATIONS, WORST = 500, 1e5  # of LSQR, and the condition number beyond which it is not used
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where the fit of one target starts: a scale and a direction; None stands for Aᵀy."""
-
-    scale: float
-    direction: Array | None
 
 
 @dataclass(frozen=True)
