@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import weightnorm as wn
+from weightnorm.problems.margin import find_margin
 
 
 def irls(X, y, weights=None):
@@ -344,3 +345,20 @@ def test_quasi_separable_with_many_coordinates():
     assert model.status_ == "quasi_separable"
     X[np.flatnonzero(~y)[0], 0] = 1.0  # and now both
     assert wn.WeightNormClassifier().fit(X, y).status_ == "limit"
+
+
+@pytest.mark.parametrize("seed", [3455, *range(0, 120, 3)])
+def test_the_margin_is_the_largest_also_where_samples_are_there_twice(seed):
+    """The samples that the best direction so far is nearest to may all be known already."""
+    X, y = make(seed)
+    counts = np.random.default_rng(seed).integers(0, 3, len(y))
+    X, y = np.repeat(X, counts, axis=0), np.repeat(y, counts)
+    if len(set(y)) < 2:
+        return
+    model = wn.WeightNormClassifier().fit(X, y)
+    if model.status_ == "separable":
+        signs = np.where(y, 1.0, -1.0)
+        found = find_margin(X - X.mean(axis=0), signs, model.coef_[0], with_intercept=True)
+        assert found.gap <= 1e-6 * found.margin
+        z = signs * model.decision_function(X) / model.scale_[0]
+        assert z.min() == pytest.approx(found.margin, rel=1e-6)

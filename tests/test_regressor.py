@@ -392,3 +392,29 @@ def test_small_things_of_a_referee():
             wn.WeightNormRegressor(loss="huber").fit(tiny, np.arange(10.0))
     with pytest.raises(ValueError, match="y is text"):
         wn.WeightNormRegressor().fit(X, ["up"] * 10)
+
+
+def test_steps_of_all_rounds_count_and_each_target_has_its_own_unit():
+    """Training goes on until the coefficients are near enough; max_iter is for all of it."""
+    X, y, rng = wide(6, 40, 20)
+    X = X * np.geomspace(1.0, 0.2, 20)
+    model = wn.WeightNormRegressor("gd", tol=1e-6).fit(X, y)
+    problem = wn.LeastSquares(X - X.mean(axis=0), y - y.mean())
+    best, start = problem.min_norm_solution(), problem.A.T @ problem.y
+    result = wn.run(wn.GradientDescent(1.0 / problem.curvature), problem, 0.0, start,
+                    tolerance=0.0, max_steps=model.n_iter_)  # fmt: skip
+    np.testing.assert_allclose(model.coef_, result.weights, rtol=1e-7, atol=1e-12)
+    assert np.linalg.norm(result.weights - best) <= 1e-6 * np.linalg.norm(best)
+    with pytest.warns(ConvergenceWarning):
+        short = wn.WeightNormRegressor("gd", tol=1e-6, max_iter=model.n_iter_ - 5).fit(X, y)
+    assert short.n_iter_ == model.n_iter_ - 5
+    X, y, rng = wide(7)
+    Y = np.column_stack([y, 1e4 * rng.standard_normal(12)])
+    steps = {"direction_step": 1e-10, "scale_step": 1e-3, "direction": rng.standard_normal(40)}
+    options = {"scale": 0.5, "max_iter": 50, **steps}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        both = wn.WeightNormRegressor("rpgd", **options).fit(X, Y)
+        for k in range(2):
+            one = wn.WeightNormRegressor("rpgd", **options).fit(X, Y[:, k])
+            np.testing.assert_allclose(both.coef_[k], one.coef_, rtol=1e-10)

@@ -21,6 +21,12 @@ from .data import start_rows
 
 Array = NDArray[np.float64]
 TRAINING = ("rpgd", "wn", "gd")
+STUCK = "stationary"
+AT_REST = (
+    "the flow does not reach its limit: it rests where the scale is zero and the loss does not "
+    "fall along the direction; start from another one"
+)
+SMALLER = "use smaller direction_step and scale_step"
 # steps and ratios that a method has no use for: given all the same, they are named in a warning
 WITHOUT = {"limit": ("direction_step", "scale_step"), "gd": ("scale_step", "ratio")}
 

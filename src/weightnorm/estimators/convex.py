@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.contract import Method
 from ..problems import GeneralizedLinear
 from ..problems.centred import Centred
 from ..problems.intercept import Weighted, WithIntercept, second_derivative
@@ -17,11 +15,11 @@ from ..problems.margin import find_margin
 from ..problems.minimum import Minimum
 from ..run import run
 from ..theory import flow_limit
-from .base import End, Options, Start
-from .data import both_steps, column_means
+from .base import AT_REST, SMALLER, STUCK, End, Options, Start
+from .data import column_means
+from .rules import make_rule
 
 Array = NDArray[np.float64]
-STUCK = "stationary"
 TIGHTER = 0.1
 SMALL_GAP = 1e-3  # of the margin: beyond, the message tells
 
@@ -62,10 +60,8 @@ def convex_limit(problem: GeneralizedLinear, start: Start, ratio: float, tol: fl
         return end
     limit = flow_limit(problem, start.scale, start.direction, ratio * size**2)
     if not limit.applies:
-        text = "the flow does not reach its limit: it rests where the scale is zero and the loss "
-        text += "does not fall along the direction; start from another one"
         zero = np.zeros_like(found.weights)
-        return End(zero, _intercept(problem, zero), distance=size, status=STUCK, message=text)
+        return End(zero, _intercept(problem, zero), distance=size, status=STUCK, message=AT_REST)
     return End(
         limit.weights, found.intercept, limit.scale, limit.perp_norm, limit.distance,
         max(1, found.num_steps), "limit", found.message,
@@ -143,7 +139,7 @@ def convex_training(
     size = float(np.linalg.norm(found.weights))
     c = options.ratio * (size**2 or 1.0)
     largest = max(size, abs(start.scale))
-    rule = _rule(problem, found, options.method, c, largest, steps)
+    rule = make_rule(options.method, _curvature(problem, found), c, largest, steps)
     tolerance, begin, done = options.tol, {"scale": start.scale, "direction": direction}, 0
     while True:
         more: Any = begin
@@ -153,9 +149,7 @@ def convex_training(
         )  # fmt: skip
         done += result.num_steps
         if result.status == "diverged" or not np.isfinite(result.weights).all():
-            raise ValueError(
-                f"training diverged after {done} steps; use smaller direction_step and scale_step"
-            )
+            raise ValueError(f"training diverged after {done} steps; {SMALLER}")
         share = _relative_gradient(problem, result.weights)
         if share <= options.tol or result.status != "converged" or done >= options.max_iter:
             break
@@ -188,25 +182,14 @@ def _relative_gradient(problem: GeneralizedLinear, weights: Array) -> float:
     return float(np.linalg.norm(white.adjoint(slopes[1])) / np.linalg.norm(slopes, axis=1).max())
 
 
-def _rule(
-    problem: GeneralizedLinear,
-    found: Minimum,
-    method: str,
-    c: float,
-    largest: float,
-    steps: tuple[Any, Any],
-) -> Method:
-    """Steps for the largest curvature: of the loss anywhere, or at the minimum and at zero."""
-    curvature = problem.curvature
-    if curvature is None:
-        base = getattr(problem.loss, "loss", problem.loss)
-        points = np.stack([np.zeros(problem.shape[0]), np.asarray(problem.A @ found.weights)])
-        points[1] += found.intercept * getattr(base, "constant", 1.0)
-        curvature = problem.largest_eigenvalue * float(second_derivative(base, points).max())
-    curvature = curvature or 1.0
-    direction_step, scale_step = steps
-    if method == "gd":
-        return GradientDescent(0.5 / curvature if direction_step is None else direction_step)
-    eta = 0.5 / (curvature * max(largest**2, c))
-    given = both_steps(eta, c, direction_step, scale_step)
-    return RPGD(*given) if method == "rpgd" else WeightNorm(*given)
+def _curvature(problem: GeneralizedLinear, found: Minimum) -> float:
+    """The largest curvature of the loss anywhere; where there is none, twice that at the minimum
+    or at zero.
+    """
+    known = problem.curvature
+    if known is not None:
+        return known
+    base = getattr(problem.loss, "loss", problem.loss)
+    points = np.stack([np.zeros(problem.shape[0]), np.asarray(problem.A @ found.weights)])
+    points[1] += found.intercept * getattr(base, "constant", 1.0)
+    return 2.0 * problem.largest_eigenvalue * float(second_derivative(base, points).max())

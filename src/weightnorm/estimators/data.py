@@ -1,10 +1,10 @@
 """What the estimators do to their data: checks, centring without a copy where it can be had,
-starts and steps.
+starts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from scipy import sparse
 from .. import _validate
 from ..problems.centred import Centred, centring_noise
 from ..problems.factorisation import LARGEST
-from ..schedules import as_schedule, constant
 
 Array = NDArray[np.float64]
 
@@ -127,42 +126,3 @@ def start_rows(name: str, value: Any, num_rows: int, num_features: int) -> Array
             "rescale it"
         )
     return np.broadcast_to(np.atleast_2d(rows), (num_rows, num_features))
-
-
-def both_steps(eta: float, c: float, direction_step: Any, scale_step: Any) -> tuple[Any, Any]:
-    """The steps of w and g: given, or by default η and γ = c·η; one number gives the other."""
-    if direction_step is None and scale_step is None:
-        return eta, c * eta
-    if direction_step is not None and scale_step is not None:
-        return direction_step, scale_step
-    name, step = (
-        ("direction_step", direction_step) if scale_step is None else ("scale_step", scale_step)
-    )
-    given = as_schedule(name, step)
-    if given.function is not None or given != constant(given.phases[0]):
-        raise ValueError(
-            f"{name} changes with time or scale, so the other step must be given too; only a "
-            "number implies it"
-        )
-    value = given.phases[0]
-    return (value, c * value) if scale_step is None else (value / c, value)
-
-
-def in_units(name: str, step: Any, unit: float, power: int) -> Any:
-    """A step given for weights, in place of weights/unit: the step of w, which goes with g², has
-    power 2, that of g 0.
-    """
-    if step is None:
-        return None
-    schedule = as_schedule(name, step)
-    own = -2.0 if schedule.per_curvature else schedule.scale_power
-    with np.errstate(over="ignore", under="ignore"):
-        factor = float(np.float64(unit) ** (power + own))
-        largest = factor * max(schedule.phases, default=0.0)
-    if factor == 0.0 or not np.isfinite(factor) or not np.isfinite(largest):
-        reason = f"whose largest entry is about {unit:.3g}; rescale y"
-        raise ValueError(f"{name} cannot be given in units of y, {reason}")
-    function = schedule.function
-    if function is None:
-        return replace(schedule, phases=tuple(factor * value for value in schedule.phases))
-    return replace(schedule, function=lambda t: factor * function(t))

@@ -240,7 +240,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
             ],
             options,
             (self.direction_step, self.scale_step),
-            float(units[0]),
+            units,
         )
         self.rank_, self.singular_values_ = fits.rank, fits.singular_values
         for end, unit, offset in zip(fits.ends, units, offsets, strict=True):

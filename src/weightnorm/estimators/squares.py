@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.contract import Method
 from ..problems import LeastSquares
 from ..problems.centred import Centred
 from ..problems.whitening import by_gram
 from ..run import run
 from ..theory import flow_limit, limit_perp
-from .base import End, Options, Start
-from .data import Prepared, both_steps, in_units
+from .base import AT_REST, SMALLER, STUCK, End, Options, Start
+from .data import Prepared
+from .rules import in_units, make_rule
 
 Array = NDArray[np.float64]
 # the tolerance on the loss falls by this factor until the coefficients are as near as asked for
@@ -26,6 +26,9 @@ ROUNDED = 1e-10  # a standstill this near to the best coefficients is rounding
 REFINEMENTS = 3  # of a solution by normal equations: after that it is as exact as A is
 # the shorter side of a sparse matrix up to which AᵀA or AAᵀ is formed; beyond, LSQR is quicker
 LARGE = 1_000
+LEAST_NORM = "the fit of minimum norm, exactly"
+ONLY_ONE = "the least squares fit: the data sees every feature, so there is only one"
+SMALL_STEPS = "where training with small steps ends"
 MAX_ITERATIONS, WORST = 500, 1e5  # of LSQR, and the condition number beyond which it is not used
 
 
@@ -44,22 +47,18 @@ def fit_squares(
     starts: list[Start],
     options: Options,
     steps: tuple[Any, Any],
-    unit: float,
+    units: Array,
 ) -> Fits:
-    """Fit every column of the targets, which are given in units of `unit`."""
-    quick = None
+    """Fit every column of the targets, each given in a unit of its own."""
     if options.method == "limit" and all(start.scale == 0.0 for start in starts):
-        quick = _Sparse.of(prepared.A, targets[:, 0])
-    if quick is not None:
-        ends = [
-            quick.limit(y, start, options.ratio) for y, start in zip(targets.T, starts, strict=True)
-        ]
-        return Fits(ends, quick.rank, None)
+        quick = _quick_limits(prepared.A, targets, starts, options.ratio)
+        if quick is not None:
+            return quick
     problem = LeastSquares(prepared.A, targets[:, 0])
     problem.factorise(prepared.noise, in_place=True)
     ends = []
-    for y, start in zip(targets.T, starts, strict=True):
-        ends.append(_fit_one(problem.with_targets(y), start, options, steps, unit))
+    for y, start, unit in zip(targets.T, starts, units, strict=True):
+        ends.append(_fit_one(problem.with_targets(y), start, options, steps, float(unit)))
     factors = problem.factorisation
     return Fits(ends, factors.rank, factors.singular_values)
 
@@ -75,57 +74,36 @@ def _fit_one(
     if options.method == "limit":
         if start.direction is None:  # in the row space: exactly minimum norm
             best = problem.factorisation.lift(target)
-            text = "the fit of minimum norm, exactly"
-            if problem.factorisation.rank == problem.shape[1]:
-                text = "the least squares fit: the data sees every feature, so there is only one"
+            unique = problem.factorisation.rank == problem.shape[1]
+            text = ONLY_ONE if unique else LEAST_NORM
             return End(best, scale=gstar, status="limit", message=text)
         return _limit(problem, start, c)
     direction = start.direction
     if direction is None:
         direction = problem.factorisation.lift(target * problem.factorisation.singular_values**2)
-    rule = _rule(problem, options.method, c, max(gstar, abs(start.scale)), steps, unit)
+    direction_step, scale_step = steps
+    if options.method != "gd":  # gradient descent's step has no unit of y
+        direction_step = in_units("direction_step", direction_step, unit, 2)
+        scale_step = in_units("scale_step", scale_step, unit, 0)
+    largest = max(gstar, abs(start.scale))
+    given = (direction_step, scale_step)
+    rule = make_rule(options.method, problem.curvature, c, largest, given)
     return _train(rule, problem, start.scale, direction, options)
 
 
 def _limit(problem: LeastSquares, start: Start, c: float) -> End:
     limit = flow_limit(problem, start.scale, start.direction, c)
-    if not limit.applies and start.scale == 0.0:
-        text = "the flow does not reach its limit: it cannot leave its start, which is orthogonal "
-        text += "to Xᵀy"
+    if not limit.applies:
         gstar = float(np.linalg.norm(problem.target))
-        return End(np.zeros(problem.shape[1]), distance=gstar, status="stationary", message=text)
+        return End(np.zeros(problem.shape[1]), distance=gstar, status=STUCK, message=AT_REST)
     return End(
         limit.weights,
         scale=limit.scale,
         perp_norm=limit.perp_norm,
         distance=limit.distance,
-        status="limit" if limit.applies else "stationary",
-        message="where training with small steps ends"
-        if limit.applies
-        else f"the flow does not reach its limit: {'; '.join(limit.failing)} does not hold",
+        status="limit",
+        message=SMALL_STEPS,
     )
-
-
-def _rule(
-    problem: LeastSquares,
-    method: str,
-    c: float,
-    largest_scale: float,
-    steps: tuple[Any, Any],
-    unit: float,
-) -> Method:
-    curvature = problem.curvature or 1.0  # a zero X leaves nothing to be stable about
-    direction_step, scale_step = steps
-    if method == "gd":
-        return GradientDescent(1.0 / curvature if direction_step is None else direction_step)
-    eta = 0.5 / (curvature * max(largest_scale**2, c))
-    given = both_steps(
-        eta,
-        c,
-        in_units("direction_step", direction_step, unit, 2),
-        in_units("scale_step", scale_step, unit, 0),
-    )
-    return RPGD(*given) if method == "rpgd" else WeightNorm(*given)
 
 
 def _train(
@@ -147,10 +125,9 @@ def _train(
             rule, reachable, tolerance=tolerance, max_steps=options.max_iter - done, **begin
         )
         if result.status == "diverged" or not np.isfinite(result.weights).all():
-            advice = "use smaller direction_step and scale_step"
             steps = done + result.num_steps
-            raise ValueError(f"training diverged after {steps} steps; {advice}")
-        done = result.num_steps
+            raise ValueError(f"training diverged after {steps} steps; {SMALLER}")
+        done += result.num_steps
         error = float(np.linalg.norm(factors.coordinates(result.weights) - target)) / gstar
         ended = result.status != "converged" or tolerance <= smallest
         if error <= options.tol or ended or done >= options.max_iter:
@@ -175,60 +152,69 @@ def _train(
     )
 
 
-class _Sparse:
-    """Least squares on a sparse A without a factorisation: by LSQR where A is large, by the
-    Cholesky factor of AᵀA or AAᵀ where it is not; both where A is well conditioned only.
+class _BadlyConditionedError(ArithmeticError):
+    """A sparse matrix that needs a factorisation after all."""
+
+
+def _quick_limits(A: Any, targets: Array, starts: list[Start], ratio: float) -> Fits | None:
+    """The limits from scale 0 on a sparse A without a factorisation; None for a dense A, whose
+    factorisation is as quick, and for a badly conditioned one.
     """
+    if isinstance(A, np.ndarray):
+        return None
+    A = A if hasattr(A, "gram") else Centred(A, np.zeros(A.shape[1]))
+    try:
+        solve, rank = _solver(A)
+        ends = [
+            _limit_from_zero(A, solve, y, start, ratio)
+            for y, start in zip(targets.T, starts, strict=True)
+        ]
+    except _BadlyConditionedError:
+        return None
+    return Fits(ends, rank, None)
 
-    def __init__(self, A: Any, solve: Callable[[Array], Any], rank: int | None) -> None:
-        self.A, self.solve, self.rank = A, solve, rank
 
-    @classmethod
-    def of(cls, A: Any, y: Array) -> _Sparse | None:
-        """None for a dense A, whose factorisation is as quick, and for a badly conditioned one."""
-        if isinstance(A, np.ndarray):
-            return None
-        A = A if hasattr(A, "gram") else Centred(A, np.zeros(A.shape[1]))
-        if min(A.shape) > LARGE:
-            return None if _lsqr(A, y) is None else cls(A, lambda right: _lsqr(A, right), None)
-        if A.shape[0] >= A.shape[1]:
-            tall = by_gram(A, A.noise)
-            if tall is None:
-                return None
-            return cls(A, lambda right: _refined(A, right, tall.solve), tall.size)
-        outer = A.outer()
-        if outer is None:
-            return None
-        gram, rank = outer
-        wide = by_gram(_Gram(gram))
-        if wide is None or wide.size < len(gram):
-            return None
-        return cls(A, lambda right: _refined(A, right, lambda r: A.T @ wide.twice(r)), rank)
+def _solver(A: Centred) -> tuple[Callable[[Array], Array], int | None]:
+    """What gives the least squares solution of smallest norm: LSQR where A is large, the Cholesky
+    factor of AᵀA or AAᵀ where it is not; and the rank of A, where that is known.
+    """
+    if min(A.shape) > LARGE:
+        return lambda right: _lsqr(A, right), None
+    if A.shape[0] >= A.shape[1]:
+        tall = by_gram(A, A.noise)
+        if tall is None:
+            raise _BadlyConditionedError
+        return lambda right: _refined(A, right, tall.solve), tall.size
+    outer = A.outer()
+    wide = None if outer is None else by_gram(_Gram(outer[0]))
+    if outer is None or wide is None or wide.size < A.shape[0]:
+        raise _BadlyConditionedError
+    return lambda right: _refined(A, right, lambda r: A.T @ wide.twice(r)), outer[1]
 
-    def limit(self, y: Array, start: Start, ratio: float) -> End:
-        """The end of the WN flow from scale 0."""
-        best = np.asarray(self.solve(y))
-        gstar = float(np.linalg.norm(best))
-        if gstar == 0.0 or np.linalg.norm(self.A.T @ y) == 0.0:
-            return End(np.zeros(best.size), message="y is constant, or out of X's reach")
-        if start.direction is None:
-            text = "the fit of minimum norm, exactly"
-            return End(best, scale=gstar, status="limit", message=text)
-        unit = start.direction / np.linalg.norm(start.direction)
-        rest = unit - self.solve(self.A @ unit)
-        rest = rest - self.solve(self.A @ rest)
-        q0 = min(1.0, float(np.linalg.norm(rest)))
-        pull = float((self.A.T @ y) @ unit)
-        if abs(pull) <= 1e-15 * float(np.linalg.norm(self.A.T @ y)):
-            text = "the flow does not reach its limit: it cannot leave its start, which is "
-            text += "orthogonal to Xᵀy"
-            return End(np.zeros(best.size), distance=gstar, status="stationary", message=text)
-        perp = float(limit_perp(0.0, gstar, q0, ratio * gstar**2))
-        off = perp * np.sign(pull) / q0 * rest if q0 > 0 else 0.0
-        return End(
-            best + off, scale=float(np.sign(pull) * np.hypot(gstar, perp)), perp_norm=perp,
-            distance=perp, status="limit", message="where training with small steps ends",
-        )  # fmt: skip
+
+def _limit_from_zero(
+    A: Centred, solve: Callable[[Array], Array], y: Array, start: Start, ratio: float
+) -> End:
+    """The end of the WN flow from scale 0."""
+    best, fall = solve(y), np.asarray(A.T @ y)
+    gstar = float(np.linalg.norm(best))
+    if gstar == 0.0 or not fall.any():
+        return End(np.zeros(best.size), message="y is constant, or out of X's reach")
+    if start.direction is None:
+        return End(best, scale=gstar, status="limit", message=LEAST_NORM)
+    unit = start.direction / np.linalg.norm(start.direction)
+    pull = float(fall @ unit)
+    if abs(pull) <= 1e-15 * float(np.linalg.norm(fall)):
+        return End(np.zeros(best.size), distance=gstar, status=STUCK, message=AT_REST)
+    rest = unit - solve(A @ unit)
+    rest = rest - solve(A @ rest)
+    q0 = min(1.0, float(np.linalg.norm(rest)))
+    perp = float(limit_perp(0.0, gstar, q0, ratio * gstar**2))
+    off = perp * np.sign(pull) / q0 * rest if q0 > 0 else 0.0
+    return End(
+        best + off, scale=float(np.sign(pull) * np.hypot(gstar, perp)), perp_norm=perp,
+        distance=perp, status="limit", message=SMALL_STEPS,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -254,9 +240,11 @@ def _refined(A: Any, y: Array, solve: Callable[[Array], Array]) -> Array:
     return np.asarray(x)
 
 
-def _lsqr(A: Any, y: Array) -> Array | None:
-    """The solution of smallest norm, or None where A is too badly conditioned to find it so."""
+def _lsqr(A: Any, y: Array) -> Array:
+    """The solution of smallest norm, where A is not too badly conditioned to find it so."""
     from scipy.sparse.linalg import lsqr
 
     answer = lsqr(A, y, atol=1e-14, btol=1e-14, conlim=WORST, iter_lim=MAX_ITERATIONS)
-    return np.asarray(answer[0]) if answer[1] in (0, 1, 2, 4, 5) else None
+    if answer[1] in (3, 6, 7):  # too badly conditioned, or out of iterations
+        raise _BadlyConditionedError
+    return np.asarray(answer[0])

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from ..engine.batch import Start
 from ..engine.loop import Policy, Standstill, loop, quietly
 from ..engine.start import check_scale, start
-from ..methods import RPGD, GradientDescent, WeightNorm
-from ..methods.contract import Method, State
+from ..methods.contract import State
 from ..problems.logits import Logits
 from ..result import Status
-from .base import Options
-from .data import both_steps
+from .base import SMALLER, Options
+from .rules import make_rule
 
 Array = NDArray[np.float64]
 SAFETY = 1.5  # over the curvature where a slice of steps starts
@@ -66,9 +65,9 @@ def train(
         here = scale * unit[0] if state is None else _of_state(kind, state)
         local = SAFETY * problem.local_curvature(here)
         curvature = min(problem.smoothness, local) / damping
-        rule = _rule(
-            kind, curvature, ratio * max(largest**2, natural), largest, direction_step, scale_step
-        )
+        c = ratio * max(largest**2, natural)
+        steps = (direction_step, scale_step)
+        rule = make_rule(kind, curvature, c, largest, steps, blocks="columns")
         if state is None:
             state = rule.init(scale[None].copy(), unit)
             check_scale(rule, problem, state.scale)
@@ -94,9 +93,7 @@ def train(
     weights = scale * unit[0] if state is None else _of_state(kind, state)
     final = scale if state is None else _scales(kind, state)
     if not np.isfinite(weights).all() or status is Status.DIVERGED:
-        raise ValueError(
-            f"training diverged after {done} steps; use smaller direction_step and scale_step"
-        )
+        raise ValueError(f"training diverged after {done} steps; {SMALLER}")
     mean = (problem.zero_loss if state is None else loss) / problem.total_weight
     text = f"made {done} steps; the mean loss is {mean:.6g}, the relative gradient {optimality:.2g}"
     if damping <= SMALLEST_DAMPING:
@@ -117,16 +114,3 @@ def _of_state(kind: str, state: State) -> Array:
 def _scales(kind: str, state: State) -> Array:
     """The scale of every class (K,)."""
     return np.asarray(np.linalg.norm(state.vector[0], axis=0) if kind == "gd" else state.scale[0])
-
-
-def _rule(
-    kind: str, curvature: float, c: float, largest: float, direction_step: Any, scale_step: Any
-) -> Method:
-    curvature = curvature or 1.0
-    if kind == "gd":
-        return GradientDescent(1.0 / curvature if direction_step is None else direction_step)
-    eta = 0.5 / (curvature * max(largest**2, c))
-    steps = both_steps(eta, c, direction_step, scale_step)
-    return (
-        RPGD(*steps, blocks="columns") if kind == "rpgd" else WeightNorm(*steps, blocks="columns")
-    )

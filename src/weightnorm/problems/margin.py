@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validate import Matrix, Vector
 
@@ -78,24 +79,31 @@ def find_margin(matrix: Any, signs: Vector, start: Vector, with_intercept: bool)
     upper = np.inf
     size = min(matrix.shape[0], FIRST * matrix.shape[1] + 20)
     enough = ENOUGH if matrix.shape[1] <= MANY else CLOSE
-    work = np.argsort(signs * (matrix @ best.direction + best.intercept), kind="stable")[:size]
+    work = _nearest(matrix, signs, best, size)
     for _ in range(MAX_ROUNDS):
         if with_intercept:  # both classes, always
             work = np.union1d(work, [np.argmax(signs), np.argmin(signs)])
         rows = matrix[work]
-        weights, found = _on_some(rows, signs[work], best, with_intercept)
-        for direction in found:
-            measured = _measure(matrix, signs, direction, with_intercept)
-            best = max(best, measured, key=lambda one: one.margin)
-        upper = min(upper, _distance(rows, signs[work], weights, with_intercept))
-        margins = signs * (matrix @ best.direction + best.intercept)
+        weights, directions = _on_some(rows, signs[work], best, with_intercept)
+        found = [_measure(matrix, signs, v, with_intercept) for v in directions]
+        best = max([best, *found], key=lambda one: one.margin)
         # the bound is that of the samples looked at: it bounds all of them, being no smaller
-        gap = upper - best.margin
-        new = np.setdiff1d(np.argsort(margins, kind="stable")[:size], work)
-        if gap <= enough * upper or not new.size:
+        upper = min(upper, _distance(rows, signs[work], weights, with_intercept))
+        if upper - best.margin <= enough * upper:
+            break
+        # what is nearest to the boundary of any direction found: the best one may know no more
+        near = [_nearest(matrix, signs, one, size) for one in (best, *found)]
+        new = np.setdiff1d(np.concatenate(near), work)
+        if not new.size:
             break
         work = np.concatenate([work, new])
     return Margin(best.direction, best.intercept, best.margin, max(0.0, upper - best.margin))
+
+
+def _nearest(matrix: Any, signs: Vector, one: Margin, size: int) -> NDArray[np.intp]:
+    """The samples nearest to the boundary, or furthest beyond it."""
+    margins = signs * (matrix @ one.direction + one.intercept)
+    return np.argsort(margins, kind="stable")[:size]
 
 
 def _measure(matrix: Any, signs: Vector, v: Vector, with_intercept: bool) -> Margin:

@@ -48,6 +48,9 @@ class Predictions(Protocol):
     def hessian(self, second: Vector) -> Matrix:
         """Wᵀ D W."""
 
+    def magnitude(self, t: Vector) -> Vector:
+        """|W| |t|, or more: how large rounding in W t may be, over that of one number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -56,7 +59,7 @@ class Found:
     Attributes
     ----------
     t, z, step : vectors
-        The coordinates, the predictions there, and the last undamped step.
+        The coordinates, the predictions there, and the last step.
     loss : float
     gradient : float
         ‖Wᵀ ℓ′‖ relative to its terms.
@@ -150,9 +153,8 @@ def newton(
         if costly and point.size <= TINY_GRADIENT * terms and proof(point.slope, point.size):
             attained = True
             break
-        share = min(0.1, np.sqrt(point.size / terms))
         second = second_derivative(loss, point.z[None])[0]
-        solver = _Solver(model, second, share)
+        solver = _Solver(model, second, forcing=min(0.1, np.sqrt(point.size / terms)))
         # what the rounding of z does to the slope: no gradient is smaller than that
         rounding = 4.0 * EPS * float(np.linalg.norm(second * (1.0 + np.abs(point.z))))
         small = max(SMALL_GRADIENT * terms, rounding)
@@ -248,8 +250,8 @@ def _value(loss: Loss, z: Vector) -> float:
 class _Solver:
     """(Wᵀ D W + μ) p = −gradient; None where the matrix is not positive definite."""
 
-    def __init__(self, model: Predictions, second: Vector, share: float) -> None:
-        self.model, self.second, self.share = model, second, share
+    def __init__(self, model: Predictions, second: Vector, forcing: float) -> None:
+        self.model, self.second, self.forcing = model, second, forcing
         self.mean = float(second.mean()) or 1.0
         self.matrix = model.hessian(second) if model.size <= DENSE else None
 
@@ -283,5 +285,5 @@ class _Solver:
 
         size = gradient.size
         operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
-        step, _ = cg(operator, -gradient, rtol=self.share, atol=0.0, maxiter=10 * size)
+        step, _ = cg(operator, -gradient, rtol=self.forcing, atol=0.0, maxiter=10 * size)
         return step if np.isfinite(step).all() and gradient @ step <= 0 else None

@@ -242,6 +242,10 @@ def ratio_for_share(gstar: float, q0: float, perp: float) -> float | None:
     >>> float(limit_perp(0.0, 3.0, 0.6, 9.0 * ratio).round(9))
     1.0
     """
+    gstar = _validate.real("gstar", gstar, minimum=0.0)
+    q0, perp = (_validate.real(n, v, minimum=0.0) for n, v in (("q0", q0), ("perp", perp)))
+    if q0 > 1 + 1e-12:
+        raise ValueError(f"q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0; got {q0:g}")
     if not (gstar > 0 and q0 > 0 and perp > 0):
         return None
     square = gstar**2 + perp**2
