@@ -52,12 +52,15 @@ class Result:
     findings : tuple of Finding
     seeds : int, optional
         The number of seeds where it is not the one asked for.
+    remark : str
+        What ends the figure's caption: sentences with numbers of this data.
     """
 
     data: Any
     num_steps: dict[str, int]
     findings: tuple[Finding, ...]
     seeds: int | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True)

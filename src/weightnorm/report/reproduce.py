@@ -118,12 +118,10 @@ def reproduce(
         pictures = render(experiment.kind, result.data)
         for suffix, content in pictures.items():
             output.write(f"figures/{experiment.name}.{suffix}", content)
-        alt_texts[experiment.name] = experiment.caption
+        caption = alt_texts[experiment.name] = _caption(experiment, result)
         picture, findings = pictures["png"], result.findings
         sections.append(
-            Section(
-                experiment.name, experiment.title, experiment.caption, picture, tables[""], findings
-            )
+            Section(experiment.name, experiment.title, caption, picture, tables[""], findings)
         )
     certificate = None
     if with_certificate:
@@ -146,6 +144,11 @@ def reproduce(
         "report.html", write_report(sections, certificate, facts, alt_texts).encode()
     )
     return Reproduced(report, results, certificate, taken, computing, loop, output.problem)
+
+
+def _caption(experiment: Experiment, result: Result) -> str:
+    """What the figure shows, and the numbers that its own data says of it."""
+    return f"{experiment.caption} {result.remark}".strip()
 
 
 def _own_seeds(results: dict[str, Result]) -> str:
@@ -214,6 +217,6 @@ def tables_of(data: Any) -> dict[str, str]:
 
 def _netcdf(experiment: Experiment, result: Result, seeds: int) -> bytes:
     """The dataset as a file, with how it was made."""
-    about = {"title": experiment.title, "caption": experiment.caption, **machine()}
+    about = {"title": experiment.title, "caption": _caption(experiment, result), **machine()}
     data = result.data.assign_attrs(about | {"seeds": result.seeds or seeds})
     return bytes(data.to_netcdf(engine="h5netcdf"))
