@@ -2,6 +2,7 @@
 command.
 """
 
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -97,6 +98,31 @@ def test_every_statement_about_the_figures_has_a_finding(made):
         "figure-5-refined": True,
         "phase-diagram": False,
     }
+
+
+def test_figure_2_has_the_flow_nearer_than_gradient_descent(made):
+    """As the paper's picture has it: e nearer to c than d, b on the way to c, and g far away."""
+    result = made.results["figure-2"]
+    ends = {}
+    for name in result.data.path.values:
+        path = result.data.sel(path=name)
+        points = np.column_stack([path.x1, path.x2])
+        ends[str(name)] = points[np.isfinite(points).all(axis=1)][-1]
+    off = {name: np.linalg.norm(end - [1.0, 0.0]) for name, end in ends.items()}
+    assert off["two_phase"] < 1e-3 < off["slow_scale"] < 0.05 < off["flow"] < off["gd"] - 0.05
+    assert off["gd"] < 1.0 < off["large_start"]
+    problem, a = wn.LeastSquares([[1.0, 0.0]], [1.0]), np.array([-0.15, 0.9])
+    size = float(np.linalg.norm(a))
+    for name, predict in (("flow", wn.theory.flow_limit), ("gd", wn.theory.gd_limit)):
+        assert off[name] == pytest.approx(predict(problem, size, a).distance, abs=1e-4)
+    assert f"{off['flow']:.3f} (e) and {off['gd']:.3f} (d)" in result.remark
+
+
+def test_what_the_runs_say_ends_the_caption(made):
+    text = html.unescape(made.report.read_text(encoding="utf-8"))
+    for experiment in EXPERIMENTS:
+        remark = made.results[experiment.name].remark
+        assert f"<figcaption>{experiment.caption} {remark}".strip() + "</figcaption>" in text
 
 
 def test_figures_are_there_in_three_formats_with_their_data(made):

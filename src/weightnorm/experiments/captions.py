@@ -12,9 +12,9 @@ CAPTIONS = {
     "figure-2": """
         One equation, two unknowns; the loss is zero on the vertical line, and c is its point of
         smallest norm. From a, gradient descent goes to d and the WN flow to e; with the scale fixed
-        first (to b) and thawed then, it reaches c; with a slow scale (ratio 0.05) it goes there
-        almost directly. From f, beyond ‖x*‖, it ends at g, far from c. From this small start the WN
-        flow ends farther from c than gradient descent, opposite to the paper's text.
+        first (to b) and thawed then, it reaches c; with a slow scale it goes almost there at once.
+        From f, beyond ‖x*‖, it ends at g, far from c. As in the paper's picture e is nearer to c
+        than d, but that depends on the start.
     """,
     "figure-3-top": """
         As Figure 1 with all steps 0.1. WN and rPGD part for g0 > 2, and both leave the limit of the

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..flows import flow, gradient_flow
+from ..flows import Trajectory, flow, gradient_flow
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..plot.phase import phase_data
 from ..problems import LeastSquares
@@ -29,6 +29,8 @@ from .runs import (
 KAPPAS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0, 30.0, 50.0)
 START = 2.8
 PLANE = LeastSquares([[1.0, 0.0]], [1.0])  # Figure 2: one equation, two unknowns
+START_A, SMALLER, START_F = (-0.15, 0.9), (-0.1, 0.55), (0.5, 1.6)  # its starts
+SLOW = 0.02  # its slow scale: the ratio of rates
 
 
 @dataclass(frozen=True)
@@ -161,21 +163,40 @@ def figure_4_bottom(settings: Settings) -> Result:
 
 def figure_2(settings: Settings) -> Result:
     """Paths in two dimensions, all computed: A = [1, 0], y = 1."""
-    a, f = np.array([-0.1, 0.55]), np.array([0.5, 1.6])
-    size_a, size_f = float(np.linalg.norm(a)), float(np.linalg.norm(f))
+    size_a, size_f = float(np.linalg.norm(START_A)), float(np.linalg.norm(START_F))
     paths = {
-        "gd": gradient_flow(PLANE, size_a, a, np.linspace(0, 12, 200)),
-        "flow": flow(PLANE, size_a, a, 1.0),
-        "two_phase": flow(PLANE, size_a, a, 0.0, restart_ratio=1.0),
-        "slow_scale": flow(PLANE, size_a, a, 0.05),
-        "large_start": flow(PLANE, size_f, f, 1.0),
+        "gd": _gradient_path(START_A),
+        "flow": flow(PLANE, size_a, START_A, 1.0),
+        "two_phase": flow(PLANE, size_a, START_A, 0.0, restart_ratio=1.0),
+        "slow_scale": flow(PLANE, size_a, START_A, SLOW),
+        "large_start": flow(PLANE, size_f, START_F, 1.0),
     }
+    smaller = flow(PLANE, float(np.linalg.norm(SMALLER)), SMALLER, 1.0)
+    remark = (
+        f"From a = {_pair(START_A)} the distances to c are {_off(paths['flow']):.3f} (e) and "
+        f"{_off(paths['gd']):.3f} (d); from {_pair(SMALLER)}, a smaller start, they are "
+        f"{_off(smaller):.3f} and {_off(_gradient_path(SMALLER)):.3f}. "
+        f"With the slow scale, of ratio {SLOW:g}, {_off(paths['slow_scale']):.3f} is left."
+    )
     longest = max(path.time.size for path in paths.values())
     weights = np.full((len(paths), longest, 2), np.nan)
     time = np.full((len(paths), longest), np.nan)
     for place, path in enumerate(paths.values()):
         weights[place, : path.time.size], time[place, : path.time.size] = path.weights, path.time
-    return Result(path_dataset(list(paths), time, weights), {}, ())
+    return Result(path_dataset(list(paths), time, weights), {}, (), remark=remark)
+
+
+def _gradient_path(start: tuple[float, float]) -> Trajectory:
+    return gradient_flow(PLANE, float(np.linalg.norm(start)), start, np.linspace(0, 12, 200))
+
+
+def _pair(point: tuple[float, float]) -> str:
+    return f"({point[0]:g}, {point[1]:g})".replace("-", "−")
+
+
+def _off(path: Trajectory) -> float:
+    """How far from the point of smallest norm a path ends."""
+    return float(np.linalg.norm(path.weights[-1] - PLANE.min_norm_solution()))
 
 
 def path_dataset(names: list[str], time: Any, weights: Any) -> Any:

@@ -79,13 +79,16 @@ def _paths(figure: Figure, axes: Axes, data: Any) -> None:
     draw_paths(PLANE, paths, axes, labels=PATHS)
     two = paths["two_phase"]
     # the corner of the two phases: where the fixed scale's flow came to rest
-    corner = two[int(np.argmin(np.abs(two[:, 1]) + (two[:, 0] > 0.9)))]
+    sizes = np.linalg.norm(two, axis=1)
+    corner = two[np.flatnonzero(np.isclose(sizes, sizes[0], rtol=1e-6))[-1]]
     points = {"a": paths["gd"][0], "b": corner, "c": np.array([1.0, 0.0])}
     points |= {"d": paths["gd"][-1], "e": paths["flow"][-1]}
     points |= {"f": paths["large_start"][0], "g": paths["large_start"][-1]}
+    beside = {"b": (-12, 5), "e": (6, -12)}  # where another name stands in the way
     for name, point in points.items():
         axes.plot(*point, "o", color="black", markersize=4)
-        axes.annotate(name, point, xytext=(6, 5), textcoords="offset points", fontweight="bold")
+        place = beside.get(name, (6, 5))
+        axes.annotate(name, point, xytext=place, textcoords="offset points", fontweight="bold")
     axes.set(xlabel="x₁ (what the data sees)", ylabel="x₂ (what it does not)")
 
 
