@@ -118,6 +118,30 @@ def test_figure_2_has_the_flow_nearer_than_gradient_descent(made):
     assert f"{off['flow']:.3f} (e) and {off['gd']:.3f} (d)" in result.remark
 
 
+def test_figure_4_bottom_as_read_and_as_printed(made):
+    """A plain loop with the printed steps ends where the drawn runs do, far above the minimum."""
+    data, remark = made.results["figure-4-bottom"].data, made.results["figure-4-bottom"].remark
+    for name in ("wn", "rpgd"):
+        read, printed = data.sel(algorithm=name), data.sel(algorithm=name + "_printed")
+        assert float(abs(read.norm_mean - 3.0).max()) < 0.05
+        assert float(printed.norm_mean.min()) > 3.2
+        problem = wn.datasets.make_regression(20, 50, 3.0, 3.0, seed=1)
+        twin = reference_run(
+            name,
+            problem.A,
+            problem.y,
+            2.8,
+            wn.datasets.random_direction(50, 1),
+            lambda t, *_: (0.1 * (t > 5000), 1.0),
+            tolerance=1e-5,
+            max_steps=10**5,
+        )
+        entry = printed.sel(condition_number=3.0, seed=1, scale=2.8)
+        assert float(entry.norm) == pytest.approx(np.linalg.norm(twin["weights"]), rel=1e-6)
+    means = data.norm_mean.sel(algorithm=["wn_printed", "rpgd_printed"])
+    assert f"{float(means.min()):.2f} to {float(means.max()):.2f} as they are printed" in remark
+
+
 def test_what_the_runs_say_ends_the_caption(made):
     text = html.unescape(made.report.read_text(encoding="utf-8"))
     for experiment in EXPERIMENTS:

@@ -31,7 +31,10 @@ CAPTIONS = {
         at loss 1e-5.
     """,
     "figure-4-bottom": """
-        As above with the scale frozen for 5,000 steps and then moved with step 0.1.
+        As above with two phases. Left: the steps as we read them, 1/(g²λmax) for the direction
+        (times ‖w‖² for WN), and for the scale none up to t = 5,000 and 0.1 after it; so the paper's
+        description of phase I has it. Right: the steps as the paper prints them, with η and γ
+        exchanged: 1 for the scale, and for the direction none up to t = 5,000 and 0.1 after it.
     """,
     "figure-5-left": """
         Matrix sensing: the nuclear norm of X at the end over the certified minimum of the same

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..experiments.figures import PLANE
+from ..experiments.figures import PLANE, PRINTED
 from ..plot import end_norms
 from ..plot import path as draw_paths
 from ..plot.phase import draw_phase
@@ -63,6 +63,21 @@ def _kappa(figure: Figure, axes: Axes, data: Any) -> None:
     axes.legend(frameon=False, loc="upper left", ncols=2)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.25 * (high - low))  # room for the legend
+
+
+def _readings(figure: Figure, axes: Any, data: Any) -> None:
+    """The steps as we read them, and beside them as they are printed, to one scale."""
+    names = ("gd", "wn", "rpgd")
+    for place, (suffix, title) in enumerate((("", "as we read them"), (PRINTED, "as printed"))):
+        drawn = data.sel(algorithm=["gd", *(name + suffix for name in names[1:])])
+        end_norms(drawn.isel(scale=0).assign_coords(algorithm=list(names)), axes[place])
+        axes[place].set_title(f"steps {title}", fontsize=10)
+        axes[place].get_legend().remove()
+    limits = [axis.get_ylim() for axis in axes]
+    for axis in axes:
+        axis.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
 
 
 PATHS = {
@@ -152,12 +167,13 @@ def _refined(figure: Figure, axes: Any, data: Any) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False, fontsize=9)
 
 
-_LAYOUTS = {"paths": (1, 6.4, 6.0), "refined": (3, 13.0, 4.4)}
+_LAYOUTS = {"paths": (1, 6.4, 6.0), "readings": (2, 10.0, 4.4), "refined": (3, 13.0, 4.4)}
 _KINDS: dict[str, Any] = {
     "sensing": _sensing,
     "refined": _refined,
     "norms": _norms,
     "kappa": _kappa,
+    "readings": _readings,
     "paths": _paths,
     "phase": _phase,
 }
