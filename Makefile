@@ -5,16 +5,17 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 
-.PHONY: help install test test-portable test-all fuzz lint bench reproduce docs lock clean
+.PHONY: help install test test-portable test-all mutate fuzz lint bench reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
-	@echo "make test-all    the same and the slow tests"
+	@echo "make test-all    the same, the slow tests and make mutate"
 	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
+	@echo "make mutate      falsify every theory function in turn: the certificate must notice (minutes)"
 	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
 	@echo "make bench       install the peers and measure against them, side by side"
-	@echo "make docs        write docs/claims.md and docs/priors.md anew, from what they tell of"
+	@echo "make docs        write docs/claims.md, erratum.md and priors.md anew, from what they tell of"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
 
@@ -49,6 +50,10 @@ test-portable: $(STAMP)
 
 test-all: $(STAMP) lint
 	$(BIN)/python -m pytest -m ""
+	$(BIN)/python tools/mutate.py
+
+mutate: $(STAMP)
+	$(BIN)/python tools/mutate.py
 
 fuzz: $(STAMP)
 	$(BIN)/python tests/fuzz.py --calls 20000
@@ -61,7 +66,7 @@ reproduce: $(STAMP)
 	$(BIN)/weightnorm reproduce all --out reproduced
 
 docs: $(STAMP)
-	$(BIN)/weightnorm verify --markdown docs/claims.md
+	$(BIN)/weightnorm verify --markdown docs/claims.md --erratum docs/erratum.md
 	$(BIN)/python examples/priors.py --all > docs/priors.md
 
 lock: $(STAMP)

@@ -132,7 +132,7 @@ class TestStandstill:
 
 
 def test_restart_in_one_call(problem, w0):
-    """Theorem 2.5, part II: the minimum-norm solution, from c = 0 and then c > 0."""
+    """Theorem 2.6, part II: the minimum-norm solution, from c = 0 and then c > 0."""
     trajectory = wn.flow(problem, 1.0, w0, 0.0, tolerance=1e-20, restart_ratio=1.0)
     assert trajectory.status == "converged"
     assert (np.diff(trajectory.time) >= 0).all()

@@ -245,3 +245,37 @@ def test_a_distance_that_is_not_there_is_explained():
     result = wn.run(wn.RPGD(0.05, 0.1), problem, 0.5, [1.0, 2.0])
     assert np.isnan(result.distance)
     assert "NaN where there is none to measure from" in wn.Result.__doc__
+
+
+class TestTwoCycle:
+    """rPGD with η = 1/(g²λmax) on orthogonal A can end in a cycle; the message says so."""
+
+    @pytest.mark.parametrize("coordinates", ["reduced", "full"])
+    @pytest.mark.parametrize("factor", [1.0, 2.0])
+    def test_it_is_named_with_the_way_out(self, coordinates, factor):
+        problem = wn.LeastSquares([[factor, 0.0]], [factor])
+        gamma, w0 = 0.1 / factor**2, [-0.6, 0.8]
+        method = wn.RPGD(wn.schedules.curvature(), gamma)
+        result = wn.run(method, problem, 0.01, w0, max_steps=500, coordinates=coordinates)
+        assert result.status == "max_steps"
+        assert "rPGD is in the 2-cycle g = ±0.05263" in result.message
+        assert f"take a scale step < {0.0099 / factor**2:.3g}" in result.message
+        # both ways out lead out
+        frozen = wn.RPGD(wn.schedules.curvature(), wn.schedules.two_phase(0, gamma, 1))
+        assert wn.run(frozen, problem, 0.01, w0).status == "converged"
+        safe = wn.RPGD(wn.schedules.curvature(), 0.0098 / factor**2)
+        assert wn.run(safe, problem, 0.01, w0).status == "converged"
+
+    def test_it_is_not_named_elsewhere(self):
+        problem = wn.datasets.make_regression(6, 12, seed=0)
+        w0 = wn.datasets.random_direction(12, seed=0)
+        for method in (
+            wn.RPGD(wn.schedules.curvature(), 0.1),
+            wn.WeightNorm(wn.schedules.curvature(), 0.1),
+            wn.RPGD(0.01, 0.1),
+            wn.RPGD(wn.schedules.curvature(), wn.schedules.two_phase(0.0, 0.1, 50)),
+            wn.GradientDescent(0.01),
+        ):
+            assert "2-cycle" not in wn.run(method, problem, 1.0, w0, max_steps=5).message
+        other = wn.GeneralizedLinear(problem.A, problem.y > 0)
+        assert "2-cycle" not in wn.run(wn.RPGD(0.1, 0.1), other, 1.0, w0, max_steps=5).message

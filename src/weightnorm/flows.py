@@ -152,7 +152,7 @@ def flow(
         the step η is at time η·t after t steps. With the status `max_steps` they are only those
         that the integration got to.
     restart_ratio : float, optional
-        Theorem 2.5, part II, in one call: run with `ratio` until nothing moves, then go on with
+        Theorem 2.6, part II, in one call: run with `ratio` until nothing moves, then go on with
         this one.
 
     Returns

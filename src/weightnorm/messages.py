@@ -8,6 +8,7 @@ import numpy as np
 
 from .engine.loop import Policy, gradient_vanishes, relative_gradient
 from .result import Status
+from .theory import two_cycle
 
 TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
 
@@ -45,6 +46,8 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
         text += f", above tolerance {tolerance:g}"
     if tolerance > 0 and unreachable:
         text += f"; y is partly out of reach, so the loss cannot go below {floor:.6g}"
+    if cycle := _two_cycle(run):
+        return f"{text}; {cycle}"
     for name, note in (
         ("cycling", "it keeps coming back to the same points, a cycle"),
         ("rough", "the loss goes up and down"),
@@ -52,6 +55,29 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
         if (seen := getattr(judge, name, None)) is not None and seen[0]:
             return f"{text}; {note}: try smaller steps"
     return text
+
+
+def _two_cycle(run: Any) -> str | None:
+    """That rPGD is in its 2-cycle, and how to stay out of it; None for anything else."""
+    method, clock = run.method, run.batch.clock
+    turn, grow = method.schedules
+    plain = grow.function is None and (grow.scale_power, grow.norm_power) == (0.0, 0.0)
+    if method.name != "RPGD" or not turn.per_curvature or turn.phases != (1.0,) or not plain:
+        return None
+    step, position = float(grow(clock)), run.batch.position()
+    try:
+        unit = run.frame.lift(position.unit[0])
+        now = two_cycle(run.problem, float(position.scale[0]), unit, step)
+        start = two_cycle(run.problem, run.start_scale, unit, step)
+    except (TypeError, ValueError):  # no least squares, or no y: the theory does not apply
+        return None
+    if not now.trapped or grow.settled_from is None or grow.settled_from > clock:
+        return None
+    return (
+        f"rPGD is in the 2-cycle g = ±{now.scale:.4g}, loss {now.loss:.6g}, which no step leaves: "
+        f"freeze the first step, scale_step=two_phase(0, {step:g}, 1), or take a scale step < "
+        f"{start.safe_step:.3g}"
+    )
 
 
 def _standstill(run: Any, floor: float | None, unknown: bool, loss: float, tolerance: float) -> str:

@@ -195,7 +195,8 @@ def _begin(
     )
     batch = start_batch(private_copy(method), space.problem, first, tolerance, compiled=reduced)
     size = getattr(method, "initial_norm", 1.0) if start_norm is None else start_norm
-    return _Run(method, problem, batch, frame, judge_for(method), clock, reduced, float(size))
+    judge, g0 = judge_for(method), float(scale.flat[0])
+    return _Run(method, problem, batch, frame, judge, clock, reduced, float(size), g0)
 
 
 def _go_on(
@@ -234,7 +235,8 @@ def _go_on(
             working = private_copy(method if end.working is None else end.working)
             batch = start_batch(working, space.problem, first, tolerance, compiled=end.reduced)
             judge, clock = end.judge.copy(), end.clock
-            run = _Run(method, problem, batch, frame, judge, clock, end.reduced, end.start_norm)
+            g0 = float(np.ravel(start.scale)[0])
+            run = _Run(method, problem, batch, frame, judge, clock, end.reduced, end.start_norm, g0)
             if end.problem is not None or run.stands_at(start.weights):
                 return run
             if getattr(method, "momentum", 0.0) or getattr(end.state, "arrays", None):
@@ -269,6 +271,7 @@ class _Run:
     clock: int
     reduced: bool
     start_norm: float  # ‖w0‖, where the run began
+    start_scale: float  # g0, where this part of the run began; the first of several
 
     def stands_at(self, weights: Array) -> bool:
         """Whether the run stands at these weights; after a round trip to another machine its

@@ -1,4 +1,4 @@
-"""verify(): run every check, give every claim its verdict."""
+"""verify(): run every check, and compare what it finds with the verdict of every claim."""
 
 from __future__ import annotations
 
@@ -12,59 +12,67 @@ import numpy as np
 from .. import _validate
 from ..theory.index import CLAIMS, Claim
 from . import checks  # noqa: F401  (they register themselves)
-from .evidence import CHECKS, Evidence
+from .evidence import CHECKS, ENOUGH, Evidence
+from .snippets import Shown, show
 
 INSTANCES = 24
 
 
 @dataclass(frozen=True)
 class Line:
-    """One claim of the paper and what the checks found.
+    """One claim and what the checks found.
 
     Attributes
     ----------
     claim : Claim
-        The claim: what the paper prints, what is true, and where.
-    verdict : str
-        "holds", "holds with condition", "fails as printed", or "broken" if the exact form failed.
-    comparisons, printed : int
-        How often the exact form, and the printed one, was put to the test.
-    refuted : int
-        How often the printed one failed.
+        The claim: what the paper prints, what is true, why, and where.
+    comparisons : int
+        How often the exact form was compared with a simulation.
+    tightness : float
+        The smallest relative change of a prediction that these comparisons would have noticed.
+    printed, refuted : int
+        On how many random instances the printed form was tested, and on how many it failed.
+    skipped : dict of str to int
+        Instances on which there was nothing to compare, by reason.
+    shown : Shown
+        The claim's counterexample, or example, as its snippet computed it.
     counterexample : dict or None
-        The numbers of one case where the printed form failed.
+        The numbers of one random instance on which the printed form failed.
+    fault : str or None
+        What went wrong: the exact form failed, or the evidence does not give the established
+        verdict. None if all is well.
     ok : bool
-        Whether the exact form passed.
-    as_established : bool
-        Whether the verdict is the established one.
+        Whether all is well.
+    verdict : str
+        The verdict in a sentence; the fault, if there is one.
 
     Examples
     --------
     >>> import weightnorm as wn
     >>> line = wn.verify(instances=2, only=["gv-recursion"])["gv-recursion"]
-    >>> line.verdict, line.refuted > 0, line.ok
-    ('fails as printed', True, True)
+    >>> line.claim.kind, line.refuted > 0, line.ok, line.shown.text
+    ('misprint', True, True, 'found −0.36 ≠ printed −0.04')
     """
 
     claim: Claim
-    verdict: str
     comparisons: int
+    tightness: float
     printed: int
     refuted: int
+    skipped: dict[str, int]
+    shown: Shown
     counterexample: dict[str, Any] | None
+    fault: str | None
 
     @property
     def ok(self) -> bool:
-        """Whether the exact form passed every comparison."""
-        return self.verdict != "broken"
+        """Whether the exact form passed and the evidence gives the established verdict."""
+        return self.fault is None
 
     @property
-    def as_established(self) -> bool:
-        """Whether the evidence gives the established verdict.
-
-        With too few instances a counterexample may not turn up.
-        """
-        return self.verdict == self.claim.verdict
+    def verdict(self) -> str:
+        """The verdict in a sentence; the fault, if there is one."""
+        return self.claim.verdict if self.fault is None else f"Broken: {self.fault}."
 
     def as_dict(self) -> dict[str, Any]:
         """The line as plain data, for JSON.
@@ -72,21 +80,31 @@ class Line:
         Returns
         -------
         dict
-            With the keys "id", "verdict", "ok", "established_verdict", "paper", "printed", "exact",
-            "functions", "comparisons", "printed_tested", "printed_refuted" and "counterexample".
+            With the keys "id", "class", "conclusion", "comparisons", "tightness", "verdict", "ok",
+            "paper", "printed", "exact", "proof", "functions", "instance", "shown",
+            "printed_tested", "printed_refuted", "skipped" and "counterexample".
         """
         return {
             "id": self.claim.id,
+            "class": self.claim.kind,
+            "conclusion": self.claim.conclusion,
+            "comparisons": self.comparisons,
+            "tightness": self.tightness,
             "verdict": self.verdict,
             "ok": self.ok,
-            "established_verdict": self.claim.verdict,
             "paper": self.claim.paper,
             "printed": self.claim.printed,
             "exact": self.claim.exact,
-            "functions": [f"weightnorm.theory.{name}" for name in self.claim.functions],
-            "comparisons": self.comparisons,
+            "proof": self.claim.proof,
+            "functions": [
+                f"weightnorm.{name if '.' in name else f'theory.{name}'}"
+                for name in self.claim.functions
+            ],
+            "instance": self.claim.instance,
+            "shown": self.shown.text,
             "printed_tested": self.printed,
             "printed_refuted": self.refuted,
+            "skipped": self.skipped,
             "counterexample": self.counterexample,
         }
 
@@ -102,13 +120,13 @@ class Certificate:
     instances, seed : int
         What `verify` was called with.
     ok : bool
-        Whether every claim held in its exact form.
+        Whether every claim held in its exact form and got its established verdict.
 
     Examples
     --------
     >>> import weightnorm as wn
     >>> certificate = wn.verify(instances=2, only=["orthogonal-gstar"])
-    >>> certificate["orthogonal-gstar"].verdict, certificate.ok
+    >>> certificate["orthogonal-gstar"].claim.kind, certificate.ok
     ('holds', True)
     """
 
@@ -118,7 +136,7 @@ class Certificate:
 
     @property
     def ok(self) -> bool:
-        """Whether every claim held in its exact form."""
+        """Whether every claim held in its exact form and got its established verdict."""
         return all(line.ok for line in self.lines)
 
     def __getitem__(self, identity: str) -> Line:
@@ -133,31 +151,28 @@ def verify(
     seed: int = 0,
     only: Sequence[str] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
-    perturb: float = 0.0,
 ) -> Certificate:
     """Check every claim of the theory against simulations that share no code with it.
 
     Each claim is tried on random and on hostile instances, in the exact form that
-    `weightnorm.theory` computes and in the form the paper prints.
+    `weightnorm.theory` computes and in the form the paper prints; and its counterexample is run.
 
     Parameters
     ----------
     instances : int
-        How many instances per claim, about; at least 1. Few instances may miss a counterexample.
+        How many instances per claim, about; at least 1.
     seed : int
         Seed of the instances; not negative. Every claim has its own random stream.
     only : sequence of str, optional
         The ids of the claims to check; all by default.
     progress : callable, optional
         Called as progress(done, total, id of the next claim).
-    perturb : float
-        Falsify every prediction by this share: then everything that is checked must fail. For
-        testing the checks.
 
     Returns
     -------
     Certificate
-        One line per claim, with its verdict; `.ok` if every exact form passed.
+        One line per claim; `.ok` if every exact form passed and every verdict is the established
+        one.
 
     Raises
     ------
@@ -168,8 +183,8 @@ def verify(
     --------
     >>> import weightnorm as wn
     >>> certificate = wn.verify(instances=4, only=["gd-limit", "flow-limit"])
-    >>> [(line.claim.id, line.verdict) for line in certificate.lines]
-    [('flow-limit', 'fails as printed'), ('gd-limit', 'fails as printed')]
+    >>> [(line.claim.id, line.claim.kind) for line in certificate.lines]
+    [('flow-limit', 'false'), ('gd-limit', 'false')]
     >>> certificate.ok
     True
     """
@@ -186,23 +201,45 @@ def verify(
     for done, claim in enumerate(chosen):
         if progress is not None:
             progress(done, len(chosen), claim.id)
-        lines.append(_line(claim, instances, seed, perturb))
+        lines.append(_line(claim, instances, seed))
     if progress is not None:
         progress(len(chosen), len(chosen), "")
     return Certificate(tuple(lines), instances, seed)
 
 
-def _line(claim: Claim, instances: int, seed: int, perturb: float) -> Line:
-    evidence = Evidence(perturb)
-    # its own stream: adding a claim changes no other
+def collect(claim: Claim, instances: int, seed: int, evidence: Evidence) -> None:
+    """Run the check of a claim on its own stream of random numbers: adding a claim changes no
+    other.
+    """
     rng = np.random.default_rng([zlib.crc32(claim.id.encode()), seed])
     CHECKS[claim.id](evidence, rng, instances)
-    refuted = len(evidence.refutations) + len(evidence.exceptions)
+
+
+def _line(claim: Claim, instances: int, seed: int) -> Line:
+    evidence, shown = Evidence(), show(claim)
+    collect(claim, instances, seed, evidence)
+    refuted = [*evidence.refutations, *evidence.exceptions]
     return Line(
         claim,
-        evidence.verdict,
         evidence.comparisons,
+        evidence.tightness,
         evidence.printed,
-        refuted,
-        evidence.counterexample,
+        len(refuted),
+        evidence.skipped,
+        shown,
+        next(iter([*evidence.failures, *refuted]), None),
+        _fault(claim, evidence, shown, instances),
     )
+
+
+def _fault(claim: Claim, evidence: Evidence, shown: Shown, instances: int) -> str | None:
+    if evidence.failures:
+        first = evidence.failures[0]
+        return f"the exact form failed {len(evidence.failures)} times: {first['what']}"
+    if not evidence.comparisons or (instances >= INSTANCES and evidence.comparisons < ENOUGH):
+        return f"only {evidence.comparisons} comparisons"
+    if not evidence.tightness < np.inf:
+        return "no comparison of numbers"
+    if shown.fault is not None:
+        return shown.fault
+    return evidence.disagreement(claim.kind)

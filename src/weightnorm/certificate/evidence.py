@@ -1,15 +1,21 @@
-"""Evidence for and against a claim: what was compared, what failed, and on which instance."""
+"""Evidence for and against a claim: what was compared, how tightly, and what failed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 Check = Callable[["Evidence", np.random.Generator, int], None]
 CHECKS: dict[str, Check] = {}
+ENOUGH = 10  # comparisons that a claim needs at the default number of instances
+
+
+class RefutedError(Exception):
+    """The first failure of evidence that stops at one."""
 
 
 def check(identity: str) -> Callable[[Check], Check]:
@@ -28,19 +34,30 @@ def check(identity: str) -> Callable[[Check], Check]:
 class Evidence:
     """Collects comparisons of predictions with simulations.
 
-    `perturb` multiplies every predicted equality by 1 + perturb and tightens every bound by that
-    share: with it a claim that is checked at all turns red, which is how the checks themselves are
-    tested.
+    `tightness` is the smallest relative change of a prediction that these comparisons would have
+    noticed. With `stop_at_failure` the first failure raises: the mutation runner needs no more.
     """
 
-    perturb: float = 0.0
+    stop_at_failure: bool = False
     comparisons: int = 0
-    equalities: int = 0
+    tightness: float = np.inf
     failures: list[dict[str, Any]] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
     printed: int = 0
     refutations: list[dict[str, Any]] = field(default_factory=list)
     exceptions: list[dict[str, Any]] = field(default_factory=list)
-    _telling: float = 0.0
+
+    def over(self, cases: Iterable[T]) -> Iterator[T]:
+        """Go through cases; one that compares nothing, and does not say why, is a failure."""
+        for case in cases:
+            before = self.comparisons + sum(self.skipped.values())
+            yield case
+            if self.comparisons + sum(self.skipped.values()) == before:
+                self._fail({"what": "an instance was skipped without a reason"})
+
+    def skip(self, reason: str) -> None:
+        """Say why an instance has nothing to compare."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def equal(
         self,
@@ -55,15 +72,16 @@ class Evidence:
         atol.
         """
         self.comparisons += 1
-        self.equalities += 1
         predicted, observed = (
             np.asarray(predicted, dtype=np.float64),
             np.asarray(observed, dtype=np.float64),
         )
-        error = float(np.max(np.abs(predicted * (1.0 + self.perturb) - observed), initial=0.0))
+        error = float(np.max(np.abs(predicted - observed), initial=0.0))
         size = float(np.max(np.abs(observed), initial=0.0))
+        if size > 0:
+            self.tightness = min(self.tightness, rtol + atol / size)
         if not error <= rtol * size + atol:
-            self.failures.append(
+            self._fail(
                 {"what": what, "predicted": _plain(predicted), "observed": _plain(observed)}
                 | _all(instance)
             )
@@ -75,59 +93,52 @@ class Evidence:
         rounding.
         """
         self.comparisons += 1
-        tightened = bound - self.perturb * abs(bound)
-        if not value <= tightened + slack * max(abs(bound), 1e-300):
-            self.failures.append(
+        size = max(abs(bound), 1e-300)
+        room = (bound - value) / size + slack
+        if room >= 0:
+            self.tightness = min(self.tightness, float(room))
+        else:
+            self._fail(
                 {"what": what, "value": _plain(value), "bound": _plain(bound)} | _all(instance)
             )
+        if not np.isfinite(room):
+            self._fail({"what": f"{what}: not a number"} | _all(instance))
 
     def true(self, what: str, holds: Any, **instance: Any) -> None:
         """The exact form says that this is so."""
         self.comparisons += 1
         if not bool(holds):
-            self.failures.append({"what": what} | _all(instance))
+            self._fail({"what": what} | _all(instance))
 
-    def as_printed(
-        self, holds: Any, *, within: bool = True, telling: float = 0.0, **instance: Any
-    ) -> None:
+    def as_printed(self, holds: Any, *, within: bool = True, **instance: Any) -> None:
         """Whether the paper's own form holds here; `within` the condition under which the exact
         form promises anything.
-
-        The most `telling` refutation becomes the counterexample.
         """
         self.printed += 1
-        if bool(holds):
-            return
-        found = self.refutations if within else self.exceptions
-        found.append(_all(instance))
-        if telling > self._telling:
-            self._telling = telling
-            found.insert(0, found.pop())
+        if not bool(holds):
+            (self.refutations if within else self.exceptions).append(_all(instance))
 
-    @property
-    def verdict(self) -> str:
-        """In a word: see `VERDICTS`."""
-        if self.failures or not self.comparisons:
-            return "broken"
-        if self.refutations:
-            return "fails as printed"
-        return "holds with condition" if self.exceptions else "holds"
+    def _fail(self, found: dict[str, Any]) -> None:
+        self.failures.append(found)
+        if self.stop_at_failure:
+            raise RefutedError(found["what"])
 
-    @property
-    def counterexample(self) -> dict[str, Any] | None:
-        """An instance on which the printed form fails, or the exact one if it does."""
-        for found in (self.failures, self.refutations, self.exceptions):
-            if found:
-                return found[0]
+    def disagreement(self, kind: str) -> str | None:
+        """Why the evidence does not give a verdict of this class, in words; None if it does."""
+        if kind in ("holds", "loose") and (self.refutations or self.exceptions):
+            return "the printed form failed"
+        if kind.startswith("condition"):
+            if self.refutations:
+                return "the printed form failed within its condition"
+            if not self.exceptions:
+                return "the printed form did not fail without its condition"
+        if kind in ("misprint", "false") and not self.refutations:
+            return "the printed form did not fail"
+        if kind == "beyond" and self.printed:
+            return "there is no printed form to test"
+        if kind != "beyond" and not self.printed:
+            return "the printed form was not tested"
         return None
-
-
-VERDICTS = {
-    "holds": "holds as printed",
-    "holds with condition": "holds under the stated condition, and fails without it",
-    "fails as printed": "as printed it fails; the exact form holds",
-    "broken": "the exact form itself failed",
-}
 
 
 def _plain(value: Any) -> Any:

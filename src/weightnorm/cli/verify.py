@@ -13,12 +13,7 @@ from rich.table import Table
 from ._files import save, try_path
 from ._terminal import print_json, say
 
-STYLES = {
-    "holds": "green",
-    "holds with condition": "cyan",
-    "fails as printed": "yellow",
-    "broken": "bold red",
-}
+STYLES = {"holds": "green", "loose": "green", "beyond": "green", "false": "yellow"}
 
 
 def verify(
@@ -31,23 +26,27 @@ def verify(
         list[str] | None, typer.Option(help="Check this claim only; may be repeated.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write the certificate to this page as well.")
+        Path | None, typer.Option(help="Write the page of all claims to this file as well.")
+    ] = None,
+    erratum: Annotated[
+        Path | None, typer.Option(help="Write the erratum, ready for a PDF, to this file as well.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a list of {id, verdict, …} instead of a table.")
+        bool, typer.Option("--json", help="Print a list of {id, class, …} instead of a table.")
     ] = False,
 ) -> None:
     """Check every claim of the theory against simulation.
 
-    Exits with 1 if a claim in its exact form fails.
+    Exits with 1 if a claim fails in its exact form, or gets another verdict than the established.
 
     Example: `weightnorm verify --only flow-limit`
     """
-    from ..certificate import to_markdown
+    from ..certificate import to_erratum, to_markdown
     from ..certificate import verify as run_checks
 
     console, notes = Console(), Console(stderr=True)
     try_path("--markdown", markdown, notes)
+    try_path("--erratum", erratum, notes)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -66,6 +65,7 @@ def verify(
             say(notes, f"--{error}", "red")
             raise typer.Exit(2) from None
     written = save("--markdown", markdown, to_markdown(certificate), notes)
+    written &= save("--erratum", erratum, to_erratum(certificate), notes)
     if as_json:
         print_json([line.as_dict() for line in certificate.lines])
     else:
@@ -74,47 +74,35 @@ def verify(
 
 
 def _show(console: Console, certificate: Any) -> None:
-    table = Table(
-        title=f"{len(certificate.lines)} claims, {certificate.instances} instances each, "
-        f"seed {certificate.seed}"
-    )
-    for name, justify in (
-        ("claim", "left"),
-        ("paper", "left"),
-        ("verdict", "left"),
-        ("exact", "right"),
-        ("as printed", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    from ..certificate import summary
+    from ..certificate.markdown import tight
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("claim", no_wrap=True)
+    table.add_column("class", no_wrap=True)
+    for name in ("survives", "compared", "tight to", "printed"):
+        table.add_column(name, justify="right", no_wrap=True)
     for line in certificate.lines:
-        printed = (
-            f"{line.refuted}/{line.printed} fail"
-            if line.refuted
-            else f"{line.printed} hold"
-            if line.printed
-            else "–"
-        )
-        verdict, style = line.verdict, STYLES[line.verdict]
-        if line.ok and not line.as_established:
-            verdict += f" here (more instances: {line.claim.verdict})"
+        style = STYLES.get(line.claim.kind, "cyan") if line.ok else "bold red"
+        printed = f"{line.refuted}/{line.printed}" if line.printed else "–"
         table.add_row(
             line.claim.id,
-            line.claim.paper,
-            f"[{style}]{verdict}[/]",
-            f"{line.comparisons} hold",
+            f"[{style}]{line.claim.kind if line.ok else 'BROKEN'}[/]",
+            line.claim.conclusion,
+            str(line.comparisons),
+            "0" if line.tightness == 0.0 else tight(line.tightness),
             printed,
         )
     console.print(table)
-    counts = {
-        verdict: sum(line.verdict == verdict for line in certificate.lines) for verdict in STYLES
-    }
-    console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
+    say(console, f"{summary()}.")
     for line in certificate.lines:
         if not line.ok:
-            console.print(f"{line.claim.id}: {line.claim.exact}", style="red", markup=False)
-            console.print(f"  on {line.counterexample}", markup=False)
-    console.print(
-        "As printed means: in the paper's own form. weightnorm verify --json has every "
-        "counterexample.",
-        style="dim",
+            say(console, f"{line.claim.id}: {line.verdict}", "red")
+            say(console, f"  on {line.counterexample}")
+    say(
+        console,
+        "survives: whether the paper's conclusion does. tight to: the smallest relative change of "
+        "a prediction that would be noticed. printed: random instances on which the printed form "
+        "fails. weightnorm verify --json has the rest.",
+        "dim",
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..certificate.certify import Certificate
+from ..certificate import Certificate, summary
 from ..experiments.runs import Finding
 
 STYLE = """
@@ -125,20 +125,20 @@ def _figure(section: Section, alt: str) -> str:
 def _certificate(certificate: Certificate) -> str:
     rows = []
     for line in certificate.lines:
-        style = "holds" if line.verdict.startswith("holds") else "fails"
+        style = "fails" if line.claim.kind == "false" or not line.ok else "holds"
         printed = f"{line.refuted} of {line.printed}" if line.refuted else "–"
         rows.append(
             f"<tr><td>{_text(line.claim.id)}</td><td>{_text(line.claim.paper)}</td><td "
-            f"class={style}>{_text(line.verdict)}</td>"
+            f"class={style}>{_text(line.claim.kind if line.ok else 'broken')}</td>"
             f"<td>{_text(line.claim.exact)}</td><td class=number>{line.comparisons}</td><td "
             f"class=number>{printed}</td></tr>"
         )
     head = "".join(
         f"<th scope=col>{name}</th>"
-        for name in ("claim", "paper", "verdict", "exactly", "comparisons", "printed form fails")
+        for name in ("claim", "paper", "class", "exactly", "comparisons", "printed form fails")
     )
     state = (
-        "Every claim holds in its exact form."
+        f"Every claim holds in its exact form. Of {summary()}."
         if certificate.ok
         else "A claim FAILED in its exact form."
     )

@@ -15,14 +15,14 @@ from typing import Any
 from .._late import OFFERED
 from .adaptive import adaptive_lambda_rpgd, adaptive_lambda_sign, adaptive_lambda_wn
 from .comparison import Comparison, distance_map, example_2d, wn_beats_gd
+from .contraction import perp_after, perp_bound, perp_contraction, steps_to_perp
+from .cycle import TwoCycle, escape, two_cycle, two_cycle_basin
 from .discrete import (
-    escape,
     loss_gap,
     orthogonal_gstar,
-    perp_bound,
-    perp_contraction,
     scale_gap,
     scale_increases,
+    scale_keeps_increasing,
     scale_norm_recursion,
     scale_step,
     step_identities,
@@ -42,7 +42,9 @@ from .general_matrix import (
     general_matrix,
     general_matrix_any,
     general_matrix_random,
+    general_matrix_second_stage,
     general_matrix_steps,
+    random_tail,
 )
 from .limits import (
     Limit,
@@ -56,18 +58,24 @@ from .limits import (
     ratio_for_share,
 )
 from .one_step import invariant_drift, rpgd_step, wn_step
-from .rates import convergence_time, loss_envelope, loss_rate_bounds
+from .orders import (
+    rho_tradeoff,
+    two_phase_a_order,
+    two_phase_a_step_order,
+    two_phase_b_gain,
+    two_phase_b_order,
+    two_phase_b_second_order,
+)
+from .rates import convergence_time, loss_envelope, loss_rate, loss_rate_bounds
 from .separable import MaxMargin, max_margin
 from .statement import Assumption, Bounds, Statement, Value
 from .step_sizes import (
     TwoPhase,
     two_phase_a,
-    two_phase_a_order,
     two_phase_a_printed_second,
     two_phase_b,
     two_phase_b_bounds,
-    two_phase_b_gain,
-    two_phase_b_order,
+    two_phase_b_final,
 )
 
 __all__ = [
@@ -78,6 +86,7 @@ __all__ = [
     "Limit",
     "MaxMargin",
     "Statement",
+    "TwoCycle",
     "TwoPhase",
     "Value",
     "adaptive_lambda_rpgd",
@@ -98,6 +107,7 @@ __all__ = [
     "general_matrix",
     "general_matrix_any",
     "general_matrix_random",
+    "general_matrix_second_stage",
     "general_matrix_steps",
     "gradients",
     "invariant",
@@ -107,30 +117,41 @@ __all__ = [
     "limit_square",
     "loss_envelope",
     "loss_gap",
+    "loss_rate",
     "loss_rate_bounds",
     "max_margin",
     "orthogonal_gstar",
+    "perp_after",
     "perp_bound",
     "perp_contraction",
     "perp_factor",
     "perp_of_limit",
+    "random_tail",
     "ratio_for_share",
     "restart_limit",
+    "rho_tradeoff",
     "rpgd_step",
     "scale_gap",
     "scale_increases",
+    "scale_keeps_increasing",
     "scale_norm_recursion",
     "scale_step",
     "sphere_ball",
     "stationary_point",
     "step_identities",
+    "steps_to_perp",
+    "two_cycle",
+    "two_cycle_basin",
     "two_phase_a",
     "two_phase_a_order",
     "two_phase_a_printed_second",
+    "two_phase_a_step_order",
     "two_phase_b",
     "two_phase_b_bounds",
+    "two_phase_b_final",
     "two_phase_b_gain",
     "two_phase_b_order",
+    "two_phase_b_second_order",
     "wn_beats_gd",
     "wn_step",
 ]

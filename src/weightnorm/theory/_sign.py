@@ -7,12 +7,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..problems.factorisation import scaled_norm
 from ._integrate import integrate_until
 from .setup import Setup
 from .statement import Assumption, assume
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-14  # relative to its two terms, log F0 is known no better
 CLEAR = 1e-9  # a loss this much under that of x = 0, relatively, can never return to it
 
 
@@ -21,16 +23,20 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     off = assume("the start is not on the stable set of S", True)
     on = assume("the start is not on the stable set of S", False)
     if setup.g0 == 0.0:
-        return (float(np.sign(setup.pull)), off) if setup.pull != 0.0 else (1.0, on)
+        steepest = scaled_norm(setup.slope(np.zeros_like(setup.target)))
+        return (1.0, on) if abs(setup.pull) <= ROUNDING * steepest else (np.sign(setup.pull), off)
     own = float(np.sign(setup.g0))
     with np.errstate(over="ignore"):  # a start in the row space has F0 = 0, however small c is
         log_f0 = 2.0 * np.log(setup.q0) + setup.g0 * (setup.g0 / c) if setup.q0 > 0 else -np.inf
     aligned = setup.g0 * setup.pull > 0
+    single = setup.target.size == 1  # m = 1
+    if single and setup.q0 > 0 and not aligned:
+        terms = 2.0 * abs(np.log(setup.q0)) + setup.g0 * (setup.g0 / c)
+        if abs(log_f0) <= ROUNDING * terms:  # F0 = 1
+            return own, on
     if log_f0 > 0 or setup.start_loss < setup.zero_loss or (setup.orthogonal and aligned):
         return own, off
-    if np.count_nonzero(setup.target) == 1 and setup.target.size == 1:  # m = 1
-        if log_f0 == 0.0 and not aligned:
-            return own, on
+    if single:
         return float(np.sign(setup.pull)), off
     sign, done = _integrated_sign(setup, c)
     return sign, off if done else assume("a short integration settles the sign of the scale", False)

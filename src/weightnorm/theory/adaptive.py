@@ -14,7 +14,8 @@ def adaptive_lambda_rpgd(g: float, g_next: float, v_norm: float, step: float) ->
 
     A step of rPGD from x = g w to x' = g' w' is x' = x − η_x (Aᵀr + 2λ_t x), a step on the loss
     plus λ_t‖x‖², with η_x = η g g'/‖v‖ and λ_t = (g‖v‖ − g')/(2η g² g'). Here v = w − η g Aᵀr is
-    the direction before it is normalised and r = A x − y. The paper (Appendix A) lacks the 2.
+    the direction before it is normalised and r = A x − y. The
+    paper's λ_t (Appendix A) is twice that: right for the penalty ½λ_t‖x‖².
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def adaptive_lambda_rpgd(g: float, g_next: float, v_norm: float, step: float) ->
     value = {"penalty": printed / 2.0, "step": step * g * g_next / v_norm, "printed": printed}
     return Value(
         value,
-        assumptions=(assume("g' ≠ 0 and η > 0", g_next != 0 and step > 0),),
+        assumptions=(assume("η > 0", step > 0),),
         paper="Appendix A, rPGD",
     )
 
@@ -58,7 +59,7 @@ def adaptive_lambda_wn(
 
         λ_t = (‖w'‖‖w‖/(2η g' g))·(1 − g'‖w‖/(g‖w'‖) − η (g'/‖w'‖) ⟨w, Aᵀr⟩/‖w‖²).
 
-    The paper's prefactor (Appendix A) lacks 1/(2η).
+    The paper's prefactor (Appendix A) lacks 1/η, and is for the penalty ½λ_t‖x‖².
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def adaptive_lambda_wn(
     }
     return Value(
         value,
-        assumptions=(assume("g ≠ 0, g' ≠ 0 and η > 0", g * g_next != 0 and step > 0),),
+        assumptions=(assume("η > 0", step > 0),),
         paper="Appendix A, WN",
     )
 
@@ -106,8 +107,8 @@ def adaptive_lambda_sign(g: float, parallel: float, gstar: float) -> Value:
 
     For AAᵀ = I and the direction's step η = 1/g², λ_t of `adaptive_lambda_rpgd` is positive exactly
     when g' < g‖v‖, and g²‖v‖² = g² + g*² − ‖A g w‖². So a small enough scale step makes λ_t > 0
-    exactly when ‖A g w‖ < g*, for g > 0; the paper (Appendix A, last paragraph) asks for a small
-    scale step only. The value is (‖v‖ − 1)·g; near the solution it is 0, and so is λ_t.
+    exactly when ‖A g w‖ < g*, for g > 0 (Appendix A, last paragraph; Section 3 has g < g*). The
+    value is (‖v‖ − 1)·g; near the solution it is 0, and so is λ_t.
 
     Parameters
     ----------
@@ -130,6 +131,6 @@ def adaptive_lambda_sign(g: float, parallel: float, gstar: float) -> Value:
     >>> adaptive_lambda_sign(1.0, 0.5, 3.0).applies, adaptive_lambda_sign(4.0, 1.0, 3.0).applies
     (True, False)
     """
-    v_norm = float(np.sqrt(g * g + gstar**2 - (g * parallel) ** 2) / abs(g))
-    conditions = (assume("g > 0", g > 0), assume("‖A g w‖ < g*", abs(g) * parallel < gstar))
+    v_norm = float(np.sqrt(g * g + gstar**2 - (g * parallel) ** 2) / g)
+    conditions = (assume("g > 0", g > 0), assume("‖A g w‖ < g*", g * parallel < gstar))
     return Value((v_norm - 1.0) * g, assumptions=conditions, paper="Appendix A, last paragraph")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .formula import formula
+from .formula import formula, log, log1p
 from .limits import limit_perp
 from .statement import Statement, Value, assume
 
@@ -28,8 +28,10 @@ class Comparison(Statement):
     direction_turns_in : bool
         Whether ‖w⊥‖ shrinks, that is |g∞| > |g0|: it does exactly when |g0|·‖w0∥‖ < g*.
     closer : bool
-        Whether ‖x⊥‖, the distance to x*, ends smaller than gradient descent's: it does exactly when
-        k(|g∞|) < k(|g0|) with k(g) = g exp(−g²/2c).
+        Whether ‖x⊥‖, the distance to x*, ends smaller than gradient descent's: with D = g*² −
+        g0²‖w0∥‖² it does exactly when c < c* for D > 0 and when c > c* for D < 0; D = 0 is a tie.
+    critical_ratio : float
+        c* = D/log(1 + D/g0²), the ratio c at which the two end at the same distance; g0² at D = 0.
     threshold : float
         g*/‖w0∥‖, the start scale above which ‖w⊥‖ grows.
     assumptions, paper, applies, failing
@@ -39,13 +41,14 @@ class Comparison(Statement):
     --------
     >>> from weightnorm.theory import wn_beats_gd
     >>> comparison = wn_beats_gd(g0=2.0, gstar=3.0, q0=0.6)
-    >>> comparison.closer, comparison.threshold
-    (True, 3.75)
+    >>> comparison.closer, comparison.threshold, round(comparison.critical_ratio, 4)
+    (True, 3.75, 6.7129)
     """
 
     direction_turns_in: bool
     closer: bool
     threshold: float
+    critical_ratio: float
 
 
 @formula
@@ -53,8 +56,9 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     """Decide whether the WN flow ends closer to x* than gradient descent does.
 
     The WN flow is the limit of weight normalization and rPGD for infinitely small steps. x* is the
-    minimum-norm solution, and both start at the same weights. The paper's condition g0² ≤ g*²
-    decides neither way: it is neither necessary nor sufficient.
+    minimum-norm solution, and both start at the same weights. The paper's condition g0² ≤ g*² alone
+    does not decide it; the ratio c against c* = D/log(1 + D/g0²), D = g*² − g0²‖w0∥‖², does. For D
+    > 0 any c ≤ g0² is enough.
 
     Parameters
     ----------
@@ -70,7 +74,7 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     Returns
     -------
     Comparison
-        With `.closer`, `.direction_turns_in` and `.threshold`.
+        With `.closer`, `.direction_turns_in`, `.threshold` and `.critical_ratio`.
 
     Examples
     --------
@@ -79,13 +83,24 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     [False, False, True, True, False]
     """
     parallel = float(np.sqrt(max(0.0, 1.0 - q0**2)))
-    wn, gd = float(limit_perp(g0, gstar, q0, ratio)), abs(g0) * q0
+    share = gstar / abs(g0) if g0 != 0 else np.inf
+    excess = (share - parallel) * (share + parallel)  # D/g0²
+    if excess < 1e8:
+        critical = g0**2 * (excess / log1p(excess) if excess != 0 else 1.0)
+    else:  # D = g*² to rounding; g0 = 0 keeps nothing that could be kept less
+        critical = gstar**2 / (2.0 * log(share))
+    closer = ratio < critical if excess > 0 else ratio > critical
     return Comparison(
         direction_turns_in=abs(g0) * parallel < gstar,
-        closer=bool(wn < gd),
+        closer=closer and excess != 0.0 and q0 > 0,
         threshold=gstar / parallel if parallel > 0 else np.inf,
-        assumptions=(assume("c > 0", ratio > 0), assume("w0⊥ ≠ 0", q0 > 0)),
-        paper="after Theorem 2.5 (exact form)",
+        critical_ratio=critical,
+        assumptions=(
+            assume("c > 0", ratio > 0),
+            assume("w0⊥ ≠ 0", q0 > 0),
+            assume("y ≠ 0", gstar > 0),
+        ),
+        paper="after Theorem 2.6 (exact form)",
     )
 
 
@@ -136,9 +151,10 @@ def example_2d(g0: float, ratio: float = 1.0) -> Value:
     """The paper's two-dimensional example: A = [1, 0], y = 1 and the start direction w0 = [0, 1].
 
     The WN flow ends at [1, sign(g0)·√(G − 1)] with G = g∞² from `limit_square`; the paper prints
-    [1, exp((g0² − 1)/2)], for c = 1. The gradient flow ends at [1, g0]. The loss on the set S = {g
-    = 0, yᵀAw = 0} of rest points that are no solutions is ½ (printed 1). The minimum-norm solution
-    is [1, 0], so g* = 1.
+    [1, exp((g0² − 1)/2)], for c = 1. The gradient flow ends at [1, g0] (printed [1, 1]), so that
+    the WN flow ends closer to the minimum-norm solution [1, 0] exactly for |g0| > 1/√(e^{1/c} − 1),
+    0.763 at c = 1, and not for small g0. The loss on the set S = {g = 0, yᵀAw = 0} of rest points
+    that are no solutions is ½ (printed 1).
 
     Parameters
     ----------
@@ -151,7 +167,8 @@ def example_2d(g0: float, ratio: float = 1.0) -> Value:
     -------
     Value
         `.value` has the keys "wn", "gd" and "printed", the ends of the WN flow, of the gradient
-        flow and of the printed formula, each a (2,) array, and "loss_on_s", ½.
+        flow and of the printed formula, each a (2,) array; "threshold", the |g0| above which the
+        WN flow ends closer than the gradient flow; and "loss_on_s", ½.
 
     Examples
     --------
@@ -165,6 +182,7 @@ def example_2d(g0: float, ratio: float = 1.0) -> Value:
         "wn": np.array([1.0, np.sign(g0) * float(limit_perp(g0, 1.0, 1.0, ratio))]),
         "gd": np.array([1.0, g0]),
         "printed": np.array([1.0, printed]),
+        "threshold": float(np.expm1(1.0 / ratio) ** -0.5),
         "loss_on_s": 0.5,
     }
     return Value(

@@ -15,7 +15,7 @@ from .statement import Value, assume
 def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
     """Five exact numbers after one step of rPGD, for orthogonal A and η = 1/g².
 
-    Lemma v_norm, for AAᵀ = I, the direction's step η = 1/g² and any g ≠ 0. v_t = w_t − η g_t Aᵀr_t
+    Lemma E.2, for AAᵀ = I, the direction's step η = 1/g² and any g ≠ 0. v_t = w_t − η g_t Aᵀr_t
     is the direction before it is normalised to w_{t+1} = v_t/‖v_t‖, with r_t = A g_t w_t − y. The
     minimum-norm solution has the norm g* = ‖y‖.
 
@@ -54,11 +54,7 @@ def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
         "perp_square": (1.0 - parallel**2) / v_norm**2,
         "gap": (g_next * next_parallel) ** 2 / gstar**2 * (g * g - (g * parallel) ** 2),
     }
-    return Value(
-        value,
-        assumptions=(assume("g ≠ 0", g != 0), assume("y ≠ 0", gstar > 0)),
-        paper="Lemma v_norm",
-    )
+    return Value(value, paper="Lemma E.2")
 
 
 @formula
@@ -66,7 +62,7 @@ def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
     """The scale after one step of rPGD, exactly and bounded, for orthogonal A and η = 1/g².
 
     g_{t+1} = g + (γg/2)(‖v‖² − 1) − (γ/2g)‖r‖², so for g > 0 it is at most its first two terms
-    (Lemma g_update); for g < 0 the bound is from below.
+    (Lemma E.3); for g < 0 the bound is from below.
 
     Parameters
     ----------
@@ -96,7 +92,7 @@ def scale_step(g: float, v_norm: float, residual: float, step: float) -> Value:
     return Value(
         value,
         assumptions=(assume("g > 0 (for g < 0 the bound is from below)", g > 0),),
-        paper="Lemma g_update",
+        paper="Lemma E.3",
     )
 
 
@@ -107,7 +103,7 @@ def scale_gap(a: float, b: float, g: float, step: float) -> Value:
     b − g_{t+1} = (1 − γ)(a − g) − (a − b)(1 − γ(a + b)/(g + a)), with a = g_{t−1}‖v_{t−1}‖, b =
     g_t‖v_t‖ and g = g_t; v_t is the direction after its step and before it is normalised. So γ ≤ ½
     contracts the gap by (1 − γ), and γ ≤ 1 keeps g_{t+1} ≤ g_t‖v_t‖. The paper's identity (Lemma
-    g_update) has (γ/g)(a/(g + a))(a + b) in the last factor, and fails.
+    E.3) has (γ/g)(a/(g + a))(a + b) in the last factor, and fails.
 
     Parameters
     ----------
@@ -138,7 +134,7 @@ def scale_gap(a: float, b: float, g: float, step: float) -> Value:
     return Value(
         value,
         assumptions=(assume("γ ≤ 1", step <= 1),),
-        paper="Lemma g_update, identity (exact form)",
+        paper="Lemma E.3, identity (exact form)",
     )
 
 
@@ -147,7 +143,8 @@ def scale_increases(g: float, a: float, step: float) -> Value:
     """Whether a step of rPGD increases the scale, for orthogonal A and η = 1/g².
 
     g_{t+1} > g_t for t ≥ 1, γ > 0 and g_t < a = g_{t−1}‖v_{t−1}‖, with v the direction after its
-    step and before it is normalised (Lemma g_increase); not "for any g0 > 0", as the paper has it.
+    step and before it is normalised (Lemma E.4): g_{t+1} − g_t = γ(a − g_t)‖Aw_t‖².
+    `scale_keeps_increasing` says from which starts that goes on for ever.
 
     Parameters
     ----------
@@ -170,7 +167,56 @@ def scale_increases(g: float, a: float, step: float) -> Value:
     (True, False)
     """
     conditions = (assume("γ > 0", step > 0), assume("g_t < g_{t−1}‖v_{t−1}‖", g < a))
-    return Value(step > 0 and g < a, assumptions=conditions, paper="Lemma g_increase")
+    return Value(step > 0 and g < a, assumptions=conditions, paper="Lemma E.4")
+
+
+@formula
+def scale_keeps_increasing(
+    g0: float, parallel: float, gstar: float, step: float, first_step: float = 0.0
+) -> Value:
+    """Whether the scale of rPGD increases at every step from a start; orthogonal A, η = 1/g².
+
+    With a frozen first step it does for g0 > 0, g0‖Aw0‖ < g* and 0 < γ < 1: then g stays under
+    g_{t−1}‖v_{t−1}‖ for ever, and each step adds γ(g_{t−1}‖v_{t−1}‖ − g)‖Aw‖². After Theorem 3.2
+    the paper says "for any g0 > 0"; its theorems assume g0 < g* and the frozen first step.
+
+    Parameters
+    ----------
+    g0 : float
+        Scale of the start; greater than 0.
+    parallel : float
+        ‖Aw0‖, the norm of the part of the unit start direction in the row space of A; in [0, 1].
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+    step : float
+        γ, the scale's step from the second step on.
+    first_step : float
+        The scale's step in the very first step; 0 freezes it.
+
+    Returns
+    -------
+    Value
+        `.value` is g_2 − g_0 after two steps, the first increase; `.applies` says whether it
+        increases for ever.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import scale_keeps_increasing
+    >>> scale_keeps_increasing(0.5, 0.6, 1.0, 0.1).applies
+    True
+    >>> too_far = scale_keeps_increasing(5.0, 1.0, 1.0, 0.1)  # g falls from 5 to 4.6
+    >>> round(too_far.value, 12), too_far.failing
+    (-0.4, ('g0‖Aw0‖ < g*',))
+    """
+    a = float(np.sqrt(g0 * g0 + gstar**2 - (g0 * parallel) ** 2))  # g0‖v0‖
+    value = step * (a - g0) * (gstar / a) ** 2
+    conditions = (
+        assume("g0 > 0", g0 > 0),
+        assume("g0‖Aw0‖ < g*", g0 * parallel < gstar),
+        assume("0 < γ < 1", 0 < step < 1),
+        assume("the first step is frozen", first_step == 0),
+    )
+    return Value(value, assumptions=conditions, paper="after Theorem 3.2, citing Lemma E.4")
 
 
 @formula
@@ -178,7 +224,7 @@ def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
     """The next g_t²‖v_t‖² of rPGD from the one before, for orthogonal A and η = 1/g².
 
     g_t²‖v_t‖² = a² + (g_t² − a²)(1 − ‖Aw_t‖²) with a = g_{t−1}‖v_{t−1}‖; v is the direction after
-    its step and before it is normalised. Lemma gv prints (1 − ‖Aw_t‖)² for the last factor.
+    its step and before it is normalised. Lemma E.5 prints (1 − ‖Aw_t‖)² for the last factor.
 
     Parameters
     ----------
@@ -204,77 +250,7 @@ def scale_norm_recursion(a: float, g: float, parallel: float) -> Value:
         "exact": a * a + (g * g - a * a) * (1.0 - parallel**2),
         "printed": a * a + (g * g - a * a) * (1.0 - parallel) ** 2,
     }
-    return Value(value, paper="Lemma gv (misprint in the last factor)")
-
-
-@formula
-def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
-    """A bound on ‖w⊥‖² after t steps of rPGD, from the scales on the way; orthogonal A, η = 1/g².
-
-    ‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖² with h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g*
-    (Lemma Aw). w⊥ is the part of the direction that no row of A sees. The paper has ‖w⊥‖ ≤ 1 −
-    ‖Aw‖² on the left, but it is ‖w⊥‖² that equals 1 − ‖Aw‖², and sums over i = 1 … t.
-
-    Parameters
-    ----------
-    scales : (t,) array
-        g_0, …, g_{t−1}, the scales before each step.
-    parallels : (t,) array
-        ‖Aw_0‖, …, ‖Aw_{t−1}‖, the norms of the directions' parts in the row space of A.
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-
-    Returns
-    -------
-    Value
-        `.value` is the bound on ‖w_t⊥‖², a number.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import perp_bound
-    >>> round(perp_bound([1.0, 1.0], [0.5, 0.9], gstar=3.0).value, 4)
-    0.2845
-    """
-    g = _validate.array("scales", scales, ndim=1)
-    p = _validate.vector("parallels", parallels, g.size)
-    h = gstar**2 - (g * p) ** 2
-    bound = float(np.exp(-np.sum(h / (gstar**2 + h))) * (1.0 - p[0] ** 2))
-    return Value(
-        bound,
-        assumptions=(assume("|g_i| ≤ g*", (np.abs(g) <= gstar).all()),),
-        paper="Lemma Aw (exact form)",
-    )
-
-
-@formula
-def perp_contraction(perp: float, g: float, gstar: float) -> Value:
-    """The square of ‖w⊥‖ after one step of rPGD, exactly and bounded; orthogonal A, η = 1/g².
-
-    ‖w⊥_{t+1}‖² = ‖w⊥‖²/(‖w⊥‖² + g*²/g²) ≤ (g²/g*²)‖w⊥‖² (eq. shrink). w⊥ is the part of the unit
-    direction that no row of A sees.
-
-    Parameters
-    ----------
-    perp : float
-        ‖w⊥‖ before the step; in [0, 1].
-    g : float
-        The scale; not zero.
-    gstar : float
-        g*, the norm of the minimum-norm solution; not zero.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "exact", ‖w⊥_{t+1}‖², and "bound", the right-hand side.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import perp_contraction
-    >>> round(perp_contraction(1.0, 1.0, 3.0).value["exact"], 12)
-    0.1
-    """
-    value = {"exact": perp**2 / (perp**2 + (gstar / g) ** 2), "bound": (g / gstar) ** 2 * perp**2}
-    return Value(value, paper="eq. (shrink)")
+    return Value(value, paper="Lemma E.5 (misprint in the last factor)")
 
 
 @formula
@@ -282,7 +258,8 @@ def loss_gap(g_next: float, g: float, v_norm: float, next_parallel: float) -> Va
     """The squared residual after one step of rPGD, for orthogonal A and η = 1/g².
 
     ‖r_{t+1}‖² = (g_{t+1} − g_t‖v_t‖)²·‖Aw_{t+1}‖², with r = A g w − y and v the direction after its
-    step and before it is normalised. The proof of Theorem 3.2 prints it without the last factor.
+    step and before it is normalised. The proof of Theorem E.1 prints "=" without the last factor,
+    where "≤" is all it uses.
 
     Parameters
     ----------
@@ -308,43 +285,7 @@ def loss_gap(g_next: float, g: float, v_norm: float, next_parallel: float) -> Va
     """
     printed = (g_next - g * v_norm) ** 2
     return Value(
-        {"exact": printed * next_parallel**2, "printed": printed}, paper="proof of Theorem 3.2"
-    )
-
-
-@formula
-def escape(g0: float, parallel: float, gstar: float) -> Value:
-    """The norm ‖Aw_1‖ after the first step of rPGD, positive: a spurious rest point is left.
-
-    ‖Aw_1‖ = g*/√(g*² + g0²(1 − ‖Aw_0‖²)) > 0 for orthogonal A (AAᵀ = I), η = 1/g0² and g0 ≠ 0
-    (section 3): one step leaves the set S = {g = 0, yᵀAw = 0} of rest points that are no solutions,
-    and its basin.
-
-    Parameters
-    ----------
-    g0 : float
-        Scale of the start; not zero.
-    parallel : float
-        ‖Aw_0‖, the norm of the part of the unit start direction in the row space of A; in [0, 1].
-    gstar : float
-        g*, the norm of the minimum-norm solution; greater than 0.
-
-    Returns
-    -------
-    Value
-        `.value` is ‖Aw_1‖, a number.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import escape
-    >>> round(escape(1.0, 0.0, 3.0).value, 6)
-    0.948683
-    """
-    value = gstar / float(np.sqrt(gstar**2 + g0**2 * (1.0 - parallel**2)))
-    return Value(
-        value,
-        assumptions=(assume("g0 ≠ 0", g0 != 0), assume("y ≠ 0", gstar > 0)),
-        paper="section 3",
+        {"exact": printed * next_parallel**2, "printed": printed}, paper="proof of Theorem E.1"
     )
 
 
@@ -369,4 +310,4 @@ def orthogonal_gstar(y: Any) -> Value:
     5.0
     """
     y = _validate.array("y", y, ndim=1)
-    return Value(float(np.linalg.norm(y)), paper="section 2, after Theorem 2.5")
+    return Value(float(np.linalg.norm(y)), paper="section 2, after Theorem 2.6")

@@ -1,4 +1,4 @@
-"""The flow's right-hand side, its rest points and its invariant (Lemmas 2.1, 2.2, 2.4; Appendix
+"""The flow's right-hand side, its rest points and its invariant (Lemmas 2.2, 2.3, 2.5; Appendix
 D).
 """
 
@@ -14,7 +14,7 @@ from ..problems import LeastSquares
 from ._sign import limit_sign
 from .formula import formula
 from .setup import require_target, set_up
-from .statement import Value, assume
+from .statement import Value, assume, unit_norm
 
 REST = 1e-9
 
@@ -30,8 +30,8 @@ def _residual(problem: Any, g: float, w: Any) -> tuple[Any, Any]:
 def flow_step_sizes(step: float, ratio: float) -> Value:
     """The steps of direction and scale that lead to the WN flow with ratio c: η and c·η.
 
-    This is the paper's Condition 1: the direction w moves with the step η and the scale g with cη.
-    The paper's sentence has the two swapped.
+    This is the paper's Condition 2.1: the direction w moves with the step η and the scale g with
+    cη. The paper's sentence has the two swapped.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def flow_step_sizes(step: float, ratio: float) -> Value:
     eta = _validate.real("step", step, minimum=0.0)
     c = _validate.real("ratio", ratio, minimum=0.0)
     return Value(
-        {"direction_step": eta, "scale_step": c * eta}, paper="Condition 1 (misprint: swapped)"
+        {"direction_step": eta, "scale_step": c * eta}, paper="Condition 2.1 (misprint: swapped)"
     )
 
 
@@ -62,7 +62,7 @@ def flow_step_sizes(step: float, ratio: float) -> Value:
 def gradients(problem: Any, g: float, w: Any) -> Value:
     """The gradients of the least-squares loss f = ½‖A g w − y‖² by the direction w and the scale g.
 
-    With the residual r = A g w − y they are ∇_w f = g Aᵀr and ∇_g f = wᵀAᵀr. Lemma 2.1 prints r = y
+    With the residual r = A g w − y they are ∇_w f = g Aᵀr and ∇_g f = wᵀAᵀr. Lemma 2.2 prints r = y
     − A g w, and ∇_w f without the factor g.
 
     Parameters
@@ -88,7 +88,7 @@ def gradients(problem: Any, g: float, w: Any) -> Value:
     {'w': [2.0, 0.0], 'g': 1.0}
     """
     w, pull = _residual(problem, g, w)
-    return Value({"w": g * pull, "g": w @ pull}, paper="Lemma 2.1 (misprint: sign and a factor g)")
+    return Value({"w": g * pull, "g": w @ pull}, paper="Lemma 2.2 (misprint: sign and a factor g)")
 
 
 @formula
@@ -96,7 +96,7 @@ def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
     """The velocity of the WN flow, the common small-step limit of weight normalization and rPGD.
 
     ġ = −c wᵀAᵀr and ẇ = −g (I − wwᵀ) Aᵀr for a unit direction w, with r = A g w − y: the limit of
-    (g, w/‖w‖) for weight normalization and of (g, w) for rPGD (Lemma 2.1).
+    (g, w/‖w‖) for weight normalization and of (g, w) for rPGD (Lemma 2.2).
 
     Parameters
     ----------
@@ -123,16 +123,15 @@ def flow_field(problem: Any, g: float, w: Any, ratio: float) -> Value:
     """
     w, pull = _residual(problem, g, w)
     along = float(w @ pull)
-    unit = abs(np.linalg.norm(w) - 1.0) < 1e-9
     value = {"g": -ratio * along, "w": -g * (pull - along * w)}
-    return Value(value, assumptions=(assume("‖w‖ = 1", unit),), paper="Lemma 2.1")
+    return Value(value, assumptions=(unit_norm(w),), paper="Lemma 2.2")
 
 
 @formula
 def stationary_point(problem: Any, g: float, w: Any) -> Value:
     """Classify a point (g, w) of the WN flow as a solution, a spurious rest point, or a moving one.
 
-    By Lemma 2.2 a point where the flow rests is a solution, or lies in the set S = {g = 0, yᵀAw =
+    By Lemma 2.3 a point where the flow rests is a solution, or lies in the set S = {g = 0, yᵀAw =
     0} of spurious rest points. On S the loss is ½‖y‖², so a point with a loss under that cannot be
     in S, nor flow into it.
 
@@ -165,7 +164,7 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
     r = problem.A @ (g * w) - problem.y
     pull = np.asarray(problem.A.T @ r)
     loss, at_zero = 0.5 * float(r @ r), 0.5 * float(problem.y @ problem.y)
-    if np.linalg.norm(pull) <= REST * (np.linalg.norm(pull_y) + np.linalg.norm(pull - (-pull_y))):
+    if np.linalg.norm(pull) <= REST * np.linalg.norm(pull_y):
         kind = "solution"
     elif g == 0.0 and abs(float(w @ pull_y)) <= REST * np.linalg.norm(pull_y):
         kind = "spurious"
@@ -173,10 +172,10 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
         kind = "moving"
     value = {
         "kind": kind,
-        "loss": at_zero if kind == "spurious" else loss,
+        "loss": loss,
         "excluded_from_s": loss < at_zero,
     }
-    return Value(value, assumptions=(assume("y ≠ 0", at_zero > 0),), paper="Lemma 2.2")
+    return Value(value, assumptions=(assume("y ≠ 0", at_zero > 0),), paper="Lemma 2.3")
 
 
 def _require_positive(name: str, values: Any) -> None:
@@ -189,7 +188,7 @@ def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
     """The factor by which the WN flow changes w⊥, the part of the direction no row of A sees.
 
     w_t⊥ = exp((g0² − g_t²)/(2 c ‖w0‖²)) w0⊥: it depends on the scales alone, and holds for any loss
-    of Ax (Lemma 2.4; Appendix D without its misprint, which leaves out c).
+    of Ax (Lemma 2.5; Theorem D.2, which is about the gradient flow and so has c = 1).
 
     Parameters
     ----------
@@ -224,7 +223,7 @@ def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
     """Compute the invariant of the WN flow, log ‖w⊥‖ + g²/2c, for a unit direction w.
 
     The flow keeps it, and with it ‖w⊥‖² exp(g²/c), the exponential of twice this number (the second
-    display of the paper's Lemma 2.4 prints exp(g²/2c)). `Trajectory.invariant` and
+    display of the paper's Lemma 2.5 prints exp(g²/2c)). `Trajectory.invariant` and
     `History.invariant` are this number.
 
     Parameters
@@ -258,10 +257,11 @@ def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
 def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Value:
     """The loss at which the WN flow ends: zero, or that of a rest point which is no solution.
 
-    Theorem 2.5 (a), (b): with c > 0 the loss goes to zero, or the flow ends in the set S = {g = 0,
+    Theorem 2.6 (a), (b): with c > 0 the loss goes to zero, or the flow ends in the set S = {g = 0,
     yᵀAw = 0}, where it is ½‖y‖². With c = 0, a fixed scale, neither need happen: for orthogonal A
-    (AAᵀ = I) and 0 < g0 < g* the loss ends at ½(g* − g0)², with g* the norm of the minimum-norm
-    solution.
+    (AAᵀ = I) and w0⊥ ≠ 0 the loss ends at ½((g* − |g0|)₊)², with g* the norm of the minimum-norm
+    solution. For one sample the starts that end in S are known exactly (F0 = ‖w0⊥‖² e^{g0²/c} = 1
+    and g0·w0ᵀx* < 0); `.applies` is False there, because rounding decides in practice.
 
     Parameters
     ----------
@@ -293,11 +293,12 @@ def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Va
     setup = set_up(problem, scale, direction)
     require_target(setup)
     if c > 0:
-        loss = setup.zero_loss if setup.g0 == 0.0 and setup.pull == 0.0 else 0.0
+        settled = limit_sign(setup, c)[1]
+        loss = 0.0 if settled.holds else setup.zero_loss
     elif setup.g0 == 0.0:
         loss = setup.zero_loss
     else:
         r = problem.A @ fixed_scale_limit(problem, scale, direction).weights - problem.y
         loss = 0.5 * float(r @ r)
-    conditions = (assume("c > 0", c > 0), *((limit_sign(setup, c)[1],) if c > 0 else ()))
-    return Value(loss, assumptions=conditions, paper="Theorem 2.5 (a), (b)")
+    conditions = (assume("c > 0", c > 0), *((settled,) if c > 0 else ()))
+    return Value(loss, assumptions=conditions, paper="Theorem 2.6 (a), (b)")

@@ -120,7 +120,7 @@ def finite_step_limit(
         perp_norm=perp,
         distance=perp,
         drift=drift,
-        error=max(*(abs(a - b) * stable for a, b in moved), INTEGRATION * norm) if done else np.inf,
+        error=max(*((a - b) * stable for a, b in moved), INTEGRATION * norm) if done else np.inf,
         assumptions=(
             settled,
             assume("the drift has settled", done),

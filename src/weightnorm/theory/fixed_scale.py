@@ -1,9 +1,10 @@
-"""The flow at a fixed scale, c = 0, and the restart from where it ends (Theorem 2.5, part II;
+"""The flow at a fixed scale, c = 0, and the restart from where it ends (Theorem 2.6, part II;
 section 3's equivalence).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from .formula import formula
 from .limits import Limit
 from .setup import Setup, require_target, set_up
 from .statement import Value, assume
+
+OPPOSED = 1 - 1e-14  # a cosine of −1, to rounding
 
 
 def _ridge_direction(setup: Setup) -> Vector:
@@ -46,10 +49,10 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
 
     This holds for 0 < |g0| ≤ g*, with g* the norm of the minimum-norm solution x*. w̃ is the unit
     vector (ĉ⁻¹ I + g0 AᵀA)⁻¹ Aᵀy with ĉ > 0, a ridge solution whose strength is set by ‖w̃‖ = 1;
-    for orthogonal A (AAᵀ = I) it is w* = x*/g*. A negative g0 ends at the opposite w̃ and the same
-    weights. For orthogonal A and |g0| > g* the end is x* + √(g0² − g*²)·w0⊥/‖w0⊥‖, with w0⊥ the
-    part of w0 orthogonal to the row space; for general A and |g0| > g* only the row-space part x*
-    is determined this way (Theorem 2.5, part II).
+    for orthogonal A (AAᵀ = I) it is w* = x*/g*. A negative g0 has ĉ < 0, the opposite w̃ and the
+    same weights. For |g0| > g* the end is x* + sign(g0)·√(g0² − g*²)·w0⊥/‖w0⊥‖, with w0⊥ ≠ 0 the
+    part of w0 orthogonal to the row space: rest points in the row space have g0·s > 0 there, and w⊥
+    = w0⊥ e^{∫g0·s} then grows (Theorem 2.6, part II; the paper has g0 < g*).
 
     Parameters
     ----------
@@ -87,26 +90,25 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
     if size <= setup.gstar:
         inside, perp = size * _ridge_direction(setup), 0.0
     else:
-        inside, perp = (
-            setup.target,
-            float(np.sqrt(size**2 - setup.gstar**2)) * float(np.sign(setup.g0)),
-        )
-    opposed = setup.q0 == 0.0 and float(setup.z0 @ (setup.g0 * inside)) <= -(size**2) * (1 - 1e-14)
+        inside = setup.target
+        perp = math.copysign(math.sqrt(size**2 - setup.gstar**2), setup.g0)
+    # in the row space, against the limit: z0·x = −|g0|·‖x‖
+    along = float(setup.z0 @ inside) * math.copysign(1.0, setup.g0)
+    opposed = setup.q0 == 0.0 and along <= -size * OPPOSED
     return Limit(
         weights=setup.lift(inside, perp),
         scale=setup.g0,
-        norm=float(np.hypot(np.linalg.norm(inside), perp if setup.q0 > 0 else 0.0)),
-        perp_norm=abs(perp) if setup.q0 > 0 else 0.0,
+        norm=float(np.hypot(np.linalg.norm(inside), perp)),
+        perp_norm=abs(perp),
         distance=float(np.hypot(np.linalg.norm(inside - setup.target), perp)),
         assumptions=(
-            assume("0 < |g0| ≤ g*, or w0⊥ ≠ 0", size <= setup.gstar or setup.q0 > 0),
-            assume("|g0| ≤ g* or A is orthogonal", size <= setup.gstar or setup.orthogonal),
+            assume("|g0| ≤ g*, or w0⊥ ≠ 0", size <= setup.gstar or setup.q0 > 0),
             assume(
                 "w0 is not the opposite of the limit, and w0⊥ ≠ 0 or A is orthogonal",
                 not opposed and (setup.q0 > 0 or setup.orthogonal),
             ),
         ),
-        paper="Theorem 2.5, part II",
+        paper="Theorem 2.6, part II",
     )
 
 
@@ -115,7 +117,7 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
     """Predict where the flow ends that first fixes the scale and, once nothing moves, frees it.
 
     With c = 0 until nothing moves and c > 0 afterwards, it ends at (g*, w*) and, from g0 < 0, at
-    (−g*, −w*): the minimum-norm solution x* = g* w* either way, for 0 < |g0| < g* (Theorem 2.5,
+    (−g*, −w*): the minimum-norm solution x* = g* w* either way, for 0 < |g0| < g* (Theorem 2.6,
     part II).
 
     Parameters
@@ -154,7 +156,7 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
             assume("0 < |g0| < g*", 0 < abs(setup.g0) < setup.gstar),
             assume("w0⊥ ≠ 0", setup.q0 > 0),
         ),
-        paper="Theorem 2.5, part II (restart)",
+        paper="Theorem 2.6, part II (restart)",
     )
 
 
@@ -162,16 +164,18 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
 def sphere_ball(problem: Any, scale: float) -> Value:
     """Minimise ‖A g0 w − y‖² over the ball ‖w‖ ≤ 1, and compare with the sphere ‖w‖ = 1.
 
-    For 0 < g0 ≤ g* the ball's minimiser is unique and lies on the sphere, so the two problems are
-    the same. For g0 > g* the ball's smallest minimiser x*/g0 is inside: the minima agree (zero, for
-    d > m) and the minimisers do not (section 3). x* is the minimum-norm solution and g* its norm.
+    For 0 < |g0| ≤ g* the ball's minimiser is unique and lies on the sphere, so the two problems are
+    the same. For |g0| > g* the ball's smallest minimiser x*/g0 is inside: the minima agree (zero,
+    for d > m) and the minimisers do not. The iterates of the two projections coincide as long as
+    ‖v_t‖ ≥ 1, the premise of Section 3, whatever g0 is. x* is the minimum-norm solution, g* its
+    norm.
 
     Parameters
     ----------
     problem : LeastSquares
         The data A and y, with a y that is not zero in A's reach.
     scale : float
-        g0; greater than 0.
+        g0; not zero.
 
     Returns
     -------
@@ -188,10 +192,12 @@ def sphere_ball(problem: Any, scale: float) -> Value:
     (True, False)
     """
     _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
-    _validate.real("scale", scale, minimum=0.0, strict=True)
+    if _validate.real("scale", scale) == 0.0:
+        raise ValueError("scale is 0: then the loss does not depend on w")
     setup = set_up(problem, scale, np.ones(problem.shape[1]))  # the minima depend on no direction
     require_target(setup)
-    inside = _ridge_direction(setup) if setup.g0 < setup.gstar else setup.target / setup.g0
+    small = abs(setup.g0) < setup.gstar
+    inside = np.sign(setup.g0) * _ridge_direction(setup) if small else setup.target / setup.g0
     error = setup.g0 * inside - setup.target
     value = {
         "minimiser": setup.lift(inside, 0.0),
@@ -200,6 +206,6 @@ def sphere_ball(problem: Any, scale: float) -> Value:
     }
     return Value(
         value,
-        assumptions=(assume("0 < g0 ≤ g*", setup.g0 <= setup.gstar),),
-        paper="section 3, general A",
+        assumptions=(assume("|g0| ≤ g*", abs(setup.g0) <= setup.gstar),),
+        paper="Section 3, general A",
     )

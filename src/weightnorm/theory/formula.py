@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -42,6 +43,23 @@ def formula(function: Callable[P, T]) -> Callable[P, T]:
         return result
 
     return checked
+
+
+def log(number: float) -> float:
+    """The natural logarithm; NaN of a negative number, as NumPy has it, and a plain float."""
+    return float(np.log(number))
+
+
+def log1p(number: float) -> float:
+    """log(1 + number), exact for small numbers; NaN below −1, and a plain float."""
+    return float(np.log1p(number))
+
+
+def whole(number: float) -> int:
+    """Rounded up, and not below zero; an integer within rounding is itself."""
+    if not number < math.inf:
+        raise OverflowError  # no such number of steps: `formula` says so
+    return max(0, int(np.ceil(number - 1e-12 * max(1.0, abs(number))))) if number > 0.0 else 0
 
 
 def _no_value(name: str, names: list[str], arguments: dict[str, Any]) -> str:

@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import _validate
 from .._validate import Vector
-from .formula import formula
+from .formula import formula, log, log1p, whole
 from .statement import Value, assume
-from .step_sizes import whole
+
+NEARLY = 1 - 1e-12  # equal, to rounding
 
 
 def _eigenvalues(eigenvalues: Any) -> Vector:
@@ -84,16 +85,16 @@ def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
     >>> general_matrix_steps(1.0, 1e-3)
     10
     """
-    return whole(np.log(q0 / accuracy) / np.log1p(delta)) if q0 > 0 else 0
+    return whole(log(q0 / accuracy) / log1p(delta))  # −inf for q0 = 0: no step is needed
 
 
 @formula
 def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
     """A larger start scale than `general_matrix` at which rPGD still forgets its start.
 
-    Lemma anyw: |g0| ≤ g*σ/(2 + δ − σ) with σ = λmin/λmax and the eigenvalues λ of AAᵀ. The paper
-    prints singular values of A, which fails. `general_matrix` has the smaller bound of Proposition
-    3.3.
+    Lemma E.10: |g0| ≤ g*σ/(2 + δ − σ) with σ = λmin/λmax and the eigenvalues λ of AAᵀ. Its text
+    says singular values of A, with which it fails; its proof has eigenvalues. `general_matrix` has
+    the smaller bound of Proposition 3.3.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Va
     return Value(
         value,
         assumptions=(assume("λmin > 0", sigma > 0), assume("δ > 0", delta > 0)),
-        paper="Lemma anyw",
+        paper="Lemma E.10",
     )
 
 
@@ -134,11 +135,12 @@ def general_matrix_any(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Va
 def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) -> Value:
     """The largest start scale at which rPGD forgets its start, for a random solution.
 
-    Lemma randomw: where w* = x*/g* is uniform on the unit sphere of the row space, |g0| may be
+    Lemma E.11: where w* = x*/g* is uniform on the unit sphere of the row space, |g0| may be
     larger than `general_matrix_any` allows, with probability 1 − O(1/m): |g0| ≤ (g*/(2 + δ −
     σ_m))·√((Σλ² − 2√(m log m))/m), with the eigenvalues λ of AAᵀ scaled to λmax = 1 and σ_m the
-    smallest. The main text, eq. (g02), has 2 + δ for 2 + δ − σ_m; that bound is smaller, so it
-    holds as well. The root is real only for m = 1 or m ≥ 9.
+    smallest, provided that the root's argument is at least σ_m². That can be met for m = 1 and for
+    m ≥ 12 only: for 2 ≤ m ≤ 11 the lemma is void, as it is for orthogonal A and m ≥ 2. Proposition
+    E.9, eq. (46), has 2 + δ for 2 + δ − σ_m; that bound is smaller, so it holds as well.
 
     Parameters
     ----------
@@ -153,7 +155,7 @@ def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) ->
     Returns
     -------
     Value
-        `.value` has the keys "exact", the lemma's largest |g0|, and "main", that of the main text;
+        `.value` has the keys "exact", the lemma's largest |g0|, and "main", that of (46);
         NaN where the root is not real.
 
     Examples
@@ -171,7 +173,73 @@ def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) ->
     value = {"exact": gstar * root / (2.0 + delta - sigma), "main": gstar * root / (2.0 + delta)}
     conditions = (
         assume("w* is uniform on the row-space sphere", True),
-        assume("m = 1 or m ≥ 9", m == 1 or m >= 9),
-        assume("(Σλ² − 2√(m log m))/m ≥ σ_m²", inside >= sigma**2 * (1 - 1e-12)),
+        assume("(Σλ² − 2√(m log m))/m ≥ σ_m²", inside >= sigma**2 * NEARLY),
     )
-    return Value(value, assumptions=conditions, paper="Lemma randomw, eq. (g02)")
+    return Value(value, assumptions=conditions, paper="Lemma E.11; Proposition E.9, eq. (46)")
+
+
+@formula
+def general_matrix_second_stage(g0: float, perp: float, smallest: float, largest: float) -> Value:
+    """What plain gradient descent does after the direction has turned in, for any A.
+
+    From x = g0·w it converges to x* + g0·w⊥, at the distance |g0|·‖w⊥‖ from the minimum-norm
+    solution x* (Section 3); a step 1/λmax shrinks the residual by 1 − λmin/λmax or more.
+
+    Parameters
+    ----------
+    g0 : float
+        The scale at which the direction was turned in.
+    perp : float
+        ‖w⊥‖, the norm of the part of the direction that no row of A sees.
+    smallest, largest : float
+        λmin and λmax, the extreme eigenvalues of AAᵀ; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "distance", ‖x∞ − x*‖, and "factor", by which a step shrinks ‖r‖ at
+        least.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import general_matrix_second_stage
+    >>> general_matrix_second_stage(0.5, 0.01, smallest=0.25, largest=1.0).value
+    {'distance': 0.005, 'factor': 0.75}
+    """
+    value = {"distance": abs(g0) * perp, "factor": 1.0 - smallest / largest}
+    return Value(
+        value, assumptions=(assume("λmin > 0", smallest > 0),), paper="Section 3, general A"
+    )
+
+
+@formula
+def random_tail(m: int) -> Value:
+    """How likely the squared norm of a Gaussian vector exceeds its mean by √(m log m).
+
+    Pr(Σ_{i≤m} z_i² ≥ m + √(m log m)) for independent standard Gaussians, about m^{−1/4}/√(π log m).
+    The proof of Lemma E.11 has O(1/m), which is far smaller; its conclusion needs only the ratio
+    Σλ²z²/Σz², which does concentrate.
+
+    Parameters
+    ----------
+    m : int
+        The number of Gaussians; at least 2.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact" and "printed", 1/m.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import random_tail
+    >>> value = random_tail(2000).value
+    >>> round(value["exact"], 4), value["printed"]
+    (0.0273, 0.0005)
+    """
+    from scipy.special import gammaincc
+
+    count = _validate.integer("m", m, minimum=2)
+    beyond = count + np.sqrt(count * np.log(count))
+    value = {"exact": float(gammaincc(0.5 * count, 0.5 * beyond)), "printed": 1.0 / count}
+    return Value(value, paper="proof of Lemma E.11")

@@ -1,4 +1,4 @@
-"""Where the flows end, exactly (Theorem 2.5 and what it should say)."""
+"""Where the flows end, exactly (Theorem 2.6 and what it should say)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .setup import Setup, require_target, set_up, set_up_convex
 from .statement import Assumption, Statement, assume
 
 Array = NDArray[np.float64]
+GOOD = 0.01  # the first term of the series may be so large for the printed limit to be good to 1 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,10 +270,10 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     which then takes the place of x*: gradients lie in the row space, so what is off it is moved by
     the normalisation alone. The minimiser is found by Newton's method, without training.
 
-    Theorem 2.5, part I, prints g* in place of g∞ (`flow_limit_as_printed`); that is its first term
-    in a series that is good for |g0| well under g* and absurd above it. The sign of g∞ has a closed
-    form except for m ≥ 2 samples with F0 ≤ 1 (F0 = ‖w0⊥‖² e^{g0²/c}) and a start no better than x =
-    0; there a private integration runs until the loss is under ½‖y‖², which settles it.
+    Theorem 2.6, part I, prints g* in place of g∞ (`flow_limit_as_printed`): the first term of a
+    series, good for |g0| well under g* and c well under g*², and far off above. The sign of g∞ has
+    a closed form except for m ≥ 2 samples with F0 ≤ 1 (F0 = ‖w0⊥‖² e^{g0²/c}) and a start no better
+    than x = 0; there a private integration runs until the loss is under ½‖y‖², which settles it.
 
     Parameters
     ----------
@@ -324,15 +325,17 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
         perp_norm=perp,
         distance=perp,
         assumptions=(*_flow_assumptions(setup, c), settled),
-        paper=("Theorem 2.5, part I (exact form)" if setup.loss_at is None else "beyond the paper"),
+        paper=("Theorem 2.6, part I (exact form)" if setup.loss_at is None else "beyond the paper"),
     )
 
 
 def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
-    """The end of the WN flow by the paper's printed formula, which is wrong in general.
+    """The end of the WN flow by the paper's printed formula, the first term of the exact one.
 
-    For comparison: Theorem 2.5, part I, prints x* + g* exp((g0² − g*²)/2c) w0⊥, with g* = ‖x*‖
-    where the final scale g∞ should stand; `flow_limit` is the exact form.
+    Theorem 2.6, part I, prints x* + g* exp((g0² − g*²)/2c) w0⊥, with g* = ‖x*‖ where the final
+    scale g∞ should stand; `flow_limit` is the exact form. The two agree where q*² max(1, g*²/c) is
+    small, with q*² = ‖w0⊥‖² e^{(g0² − g*²)/c}: for |g0| well under g* and c well under g*², or a
+    small w0⊥. `.applies` says so for a hundredth, where ‖x⊥‖ is good to a percent.
 
     Parameters
     ----------
@@ -349,6 +352,7 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
     -------
     Limit
         The end as printed; its norms are infinite where the printed exponential overflows.
+        `.applies` says whether it is good to a percent of ‖x⊥‖.
 
     Examples
     --------
@@ -362,10 +366,15 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
     setup = set_up(problem, scale, direction)
     require_target(setup)
     with np.errstate(over="ignore", invalid="ignore"):
-        exponent = (abs(setup.g0) - setup.gstar) * ((abs(setup.g0) + setup.gstar) / (2 * c))
+        exponent = (setup.g0 - setup.gstar) * ((setup.g0 + setup.gstar) / (2 * c))
         perp = float(setup.gstar * setup.q0 * np.exp(exponent)) if setup.q0 > 0 else 0.0
         norm = float(np.hypot(setup.gstar, perp))
         weights, seen = setup.lift(setup.target, perp), setup.lift(setup.target, 0.0)
+        first_term = (perp / setup.gstar) * max(perp / setup.gstar, perp / c * setup.gstar)
+    good = (
+        assume("q*²·max(1, g*²/c) ≤ 0.01", first_term <= GOOD),
+        assume("the scale ends positive", setup.q0 == 0.0 or limit_sign(setup, c)[0] > 0),
+    )
     return Limit(
         weights=np.where(
             np.isnan(weights), seen, weights
@@ -374,8 +383,8 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
         norm=norm,
         perp_norm=perp,
         distance=perp,
-        assumptions=_flow_assumptions(setup, c),
-        paper="Theorem 2.5, part I (as printed)",
+        assumptions=(*_flow_assumptions(setup, c), *good),
+        paper="Theorem 2.6, part I (as printed)",
     )
 
 
@@ -417,5 +426,5 @@ def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
         norm=norm,
         perp_norm=abs(perp),
         distance=abs(perp),
-        paper="after Theorem 2.5",
+        paper="after Theorem 2.6",
     )

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _validate
 from .._validate import Vector
 from .formula import formula
-from .statement import Value, assume
+from .statement import Value, unit_norm
 
 
 def _parts(g: float, unit: Vector, pull: Vector) -> tuple[float, float, float]:
@@ -100,9 +100,7 @@ def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
         "perp_factor": 1.0 / v_norm,
         "perp_grows": 2.0 * g * s > step * g * g * whole,
     }
-    return Value(
-        value, assumptions=(assume("‖w‖ = 1", abs(w @ w - 1) < 1e-9),), paper="beyond the paper"
-    )
+    return Value(value, assumptions=(unit_norm(w),), paper="beyond the paper")
 
 
 @formula

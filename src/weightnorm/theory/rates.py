@@ -1,4 +1,4 @@
-"""How fast the loss falls along the WN flow (Lemma 2.3, Theorem 2.6)."""
+"""How fast the loss falls along the WN flow (Lemma 2.4, Theorem 2.7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .. import _validate
 from ..problems import LeastSquares
 from .formula import formula
 from .setup import require_target, set_up
-from .statement import Bounds, Value, assume
+from .statement import Bounds, Value, assume, unit_norm
 
 
 @formula
@@ -18,7 +18,7 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
     """Bounds on how fast the loss falls along the WN flow.
 
     −max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖² with r = A g w − y, for a unit w and any
-    sign of g (Lemma 2.3).
+    sign of g (Lemma 2.4).
 
     Parameters
     ----------
@@ -48,15 +48,55 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
     _validate.squarable("g", g)
     pull = problem.gradient(g * _validate.vector("w", w, problem.shape[1]))
     square = float(pull @ pull)
-    return Bounds(-max(g * g, c) * square, -min(g * g, c) * square, paper="Lemma 2.3")
+    return Bounds(-max(g * g, c) * square, -min(g * g, c) * square, paper="Lemma 2.4")
+
+
+@formula
+def loss_rate(problem: Any, g: float, w: Any, ratio: float) -> Value:
+    """How fast the loss falls along the WN flow, exactly.
+
+    d(½‖r‖²)/dt = −c s² − g²‖PAᵀr‖² with r = A g w − y, s = ⟨w, Aᵀr⟩ and P = I − wwᵀ. The proof of
+    the restart in Appendix C.4.3 has the first term alone, and without c.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y.
+    g : float
+        The scale.
+    w : (d,) array
+        The direction, of norm 1; it is used as given, not normalised.
+    ratio : float
+        c, the scale's step over the direction's; not negative.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", the derivative of the loss by time, and "printed", −s².
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.LeastSquares([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [1.0, 0.0])
+    >>> wn.theory.loss_rate(problem, 1.0, [0.0, 1.0, 0.0], ratio=1.0).value
+    {'exact': -2.0, 'printed': -1.0}
+    """
+    c = _validate.real("ratio", ratio, minimum=0.0)
+    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    w = _validate.vector("w", w, problem.shape[1])
+    pull = problem.gradient(g * w)
+    s = float(w @ pull)
+    across = pull - s * w
+    value = {"exact": -c * s**2 - g**2 * float(across @ across), "printed": -(s**2)}
+    return Value(value, assumptions=(unit_norm(w),), paper="Appendix C.4.3")
 
 
 @formula
 def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) -> Any:
     """A bound on the loss of the WN flow at time t, as a share of the loss at the start.
 
-    ‖r_t‖²/‖r_0‖² ≤ exp(−2kt) with k = λmin·min(C², c), while |g| ≥ C. Lemma 2.3 prints the rate
-    without λmin and without the 2.
+    ‖r_t‖²/‖r_0‖² ≤ exp(−2kt) with k = λmin·min(C², c), while |g| ≥ C. Lemma 2.4 prints the rate
+    without λmin; Appendix C.2 has it, without the 2.
 
     Parameters
     ----------
@@ -94,7 +134,7 @@ def convergence_time(
     the extreme eigenvalues of AAᵀ, and C² = max(c log F0, (‖y‖ − ‖r0‖)₊²/λmax) a lower bound of g².
     The first part of C² comes from the invariant (F0 = ‖w0⊥‖² e^{g0²/c}, w0⊥ the part of the unit
     start direction that no row of A sees), the second from a loss that never grows. This is Theorem
-    2.6, halved and extended: the paper's T0 is twice as long, and only for F0 > 1.
+    2.7, halved and extended: the paper's T0 is twice as long, and only for F0 > 1.
 
     Parameters
     ----------
@@ -146,4 +186,4 @@ def convergence_time(
         "scale_bound": float(np.sqrt(square)),
     }
     known = assume("F0 > 1, or the start is better than x = 0", square > 0)
-    return Value(value, assumptions=(assume("λmin > 0", smallest > 0), known), paper="Theorem 2.6")
+    return Value(value, assumptions=(assume("λmin > 0", smallest > 0), known), paper="Theorem 2.7")

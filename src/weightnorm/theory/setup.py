@@ -14,7 +14,7 @@ from ..problems import Frame, GeneralizedLinear, require_least_squares
 from ..problems.factorisation import scaled_norm
 from ..problems.minimum import Minimum
 
-ORTHOGONAL = 1e-12
+ORTHOGONAL = 1e-12  # eigenvalues of AAᵀ this close, relatively, are equal
 
 
 @dataclass(frozen=True, eq=False)

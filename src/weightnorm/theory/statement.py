@@ -7,6 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+UNIT = 1e-9  # the square of a unit direction's norm may be so far from 1
+
 
 @dataclass(frozen=True)
 class Assumption:
@@ -93,7 +98,7 @@ class Value(Statement):
     >>> from weightnorm.theory import orthogonal_gstar
     >>> gstar = orthogonal_gstar([3.0, 4.0])
     >>> gstar.value, gstar.paper
-    (5.0, 'section 2, after Theorem 2.5')
+    (5.0, 'section 2, after Theorem 2.6')
     """
 
     value: Any
@@ -121,6 +126,11 @@ class Bounds(Statement):
 
     lower: float
     upper: float
+
+
+def unit_norm(w: NDArray[np.float64]) -> Assumption:
+    """The assumption that a direction has norm 1, to a billionth."""
+    return assume("‖w‖ = 1", abs(float(w @ w) - 1.0) < UNIT)
 
 
 def assume(text: str, holds: Any) -> Assumption:

@@ -1,14 +1,15 @@
-"""Two-phase step sizes with a guaranteed number of steps (Theorem 3.2)."""
+"""Two-phase step sizes with a guaranteed number of steps (Theorem 3.2; E.1 and E.7)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from .formula import formula
+from .contraction import steps_to_perp
+from .formula import formula, log, log1p, whole
 from .statement import Assumption, Statement, Value, assume
+
+AT_MOST_ONE = 1 + 1e-12  # the norm of a part of a unit vector, to rounding
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class TwoPhase(Statement):
     """A plan of two phases for rPGD on orthogonal A (AAᵀ = I) with the direction's step η = 1/g².
 
     The first phase turns the direction while the scale is frozen or slow, the second lets the scale
-    grow. w⊥ is the part of the direction that no row of A sees.
+    grow. w⊥ is the part of the direction that no row of A sees. Where an assumption does not hold
+    (`.applies` is False) nothing is promised: the numbers of steps are 0 and the rest is NaN.
 
     Attributes
     ----------
@@ -26,6 +28,9 @@ class TwoPhase(Statement):
         γ, the scale's step, in each phase. In case (a) the very first step is frozen as well.
     perp : float
         ‖w⊥‖ after the first phase is at most this.
+    needed : int
+        The exact number of steps that bring ‖w⊥‖ down to `perp` with the scale frozen at g0
+        (`steps_to_perp`); T1 is an upper bound of it in case (b).
     total : int
         T1 + T2.
     assumptions, paper, applies, failing
@@ -37,6 +42,8 @@ class TwoPhase(Statement):
     >>> plan = two_phase_b(gstar=3.0, g0=1.0, accuracy=0.01)
     >>> plan.first_step, plan.second_step, plan.total
     (0.0, 1.0, 6)
+    >>> two_phase_b(gstar=3.0, g0=4.0, accuracy=0.01).failing
+    ('0 < g0 < g*',)
     """
 
     first: int
@@ -44,6 +51,7 @@ class TwoPhase(Statement):
     first_step: float
     second_step: float
     perp: float
+    needed: int
 
     @property
     def total(self) -> int:
@@ -51,23 +59,10 @@ class TwoPhase(Statement):
         return self.first + self.second
 
 
-def _between(g0: float, gstar: float) -> Assumption:
-    """The scale both cases start from; elsewhere their formulas have no meaning."""
-    if not 0 < g0 < gstar:
-        raise ValueError(f"g0 must be between 0 and g* = {gstar:g}, got {g0:g}")
-    return assume("0 < g0 < g*", True)
-
-
-def _require(name: str, value: float, low: float, high: float) -> None:
-    if not low < value <= high:
-        raise ValueError(f"{name} must be greater than {low:g} and at most {high:g}, got {value:g}")
-
-
-def whole(number: float) -> int:
-    """Rounded up, and not below zero; an integer within rounding is itself."""
-    if not number < math.inf:
-        raise OverflowError  # no such number of steps: `formula` says so
-    return max(0, int(np.ceil(number - 1e-12 * max(1.0, abs(number))))) if number > 0.0 else 0
+def _nothing(conditions: tuple[Assumption, ...], paper: str) -> TwoPhase:
+    """What is returned where nothing can be promised."""
+    nan = math.nan
+    return TwoPhase(0, 0, nan, nan, nan, 0, assumptions=conditions, paper=paper)
 
 
 @formula
@@ -82,11 +77,13 @@ def two_phase_a(
     """Plan the two phases of Theorem 3.2 (a) for rPGD: the scale moves slowly in the first.
 
     For orthogonal A (AAᵀ = I) and the direction's step η = 1/g². In the first phase g² ≤ g*² − ρδ0
-    with δ0 = g*² − g0². After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε g*², with w⊥ the part of the
-    direction that no row of A sees and r = A g w − y.
+    with δ0 = g*² − g0², and it ends with ‖w⊥‖ ≤ δ = ε. After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε
+    g*², with w⊥ the part of the direction that no row of A sees and r = A g w − y.
 
-    The paper's T2 is wrong (481 of 900 random cases fail; `two_phase_a_printed_second`); here it is
-    ⌈(1/γ) log((1/√(1 − δ²) − g0/g*)/√ε)⌉, with δ the bound on ‖w⊥‖ after the first phase.
+    T1 = ⌈(1 + g*²/ρδ0)·log(‖w0⊥‖²/δ²)⌉, at least 1, with the very first step frozen, and γ⁽¹⁾ =
+    min(½, g0² log((1 − ρ)g*²/g0² + ρ)/(T1(g*² − g0²‖Aw0‖²))). T2 = ⌈(1/γ) log((1/√(1 − δ²) −
+    g0/g*)/√ε)⌉. The theorem leaves δ < ε/(2g* + ε) free, which exceeds ε for a small g*, and its T2
+    is too short in general (`two_phase_a_printed_second`).
 
     Parameters
     ----------
@@ -97,60 +94,52 @@ def two_phase_a(
     parallel : float
         ‖Aw0‖, the norm of the part of the unit start direction in the row space of A; in [0, 1].
     accuracy : float
-        ε; greater than 0 and at most 1.
+        ε; between 0 and 1.
     rho : float
         ρ, the share of δ0 that the first phase leaves; between 0 and 1.
     second_step : float
-        γ, the scale's step in the second phase; the theorem holds for 0 < γ ≤ ½.
+        γ, the scale's step in the second phase; greater than 0 and at most ½.
 
     Returns
     -------
     TwoPhase
-        The plan, with `.first` and `.second` steps.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range, so that the formulas have no meaning.
+        The plan, with `.first` and `.second` steps; `.failing` names an argument out of range.
 
     Examples
     --------
     >>> from weightnorm.theory import two_phase_a
     >>> plan = two_phase_a(gstar=3.0, g0=1.0, parallel=0.6, accuracy=0.01)
     >>> plan.first, plan.second, plan.first_step < 0.5
-    (41, 4, True)
+    (29, 4, True)
     """
-    between = _between(g0, gstar)
-    _require("accuracy", accuracy, 0.0, 1.0)
-    _require("rho", rho, 0.0, 1.0)
-    _require("second_step", second_step, 0.0, 1.0)
-    if not 0 <= parallel <= 1 + 1e-12:
-        raise ValueError(
-            f"parallel must be between 0 and 1, as ‖Aw0‖ of a unit w0, got {parallel:g}"
-        )
-    perp = 0.99 * accuracy / (2.0 * gstar + accuracy)
-    room = gstar**2 - g0**2
-    # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
-    first = max(
-        1,
-        whole((1.0 + gstar**2 / (rho * room)) * np.log(max(1.0 - parallel**2, 1e-300) / perp**2)),
-    )
-    growth = np.log((1.0 - rho) * gstar**2 / g0**2 + rho)
-    slow = g0**2 * growth / (first * (gstar**2 - (g0 * parallel) ** 2))
-    second = whole(
-        np.log((1.0 / np.sqrt(1.0 - perp**2) - g0 / gstar) / np.sqrt(accuracy)) / second_step
-    )
     conditions = (
-        between,
+        assume("0 < g0 < g*", 0 < g0 < gstar),
+        assume("0 ≤ ‖Aw0‖ ≤ 1", 0 <= parallel <= AT_MOST_ONE),
+        assume("0 < ε < 1", 0 < accuracy < 1),
         assume("0 < ρ < 1", 0 < rho < 1),
         assume("0 < γ ≤ ½ in the second phase", 0 < second_step <= 0.5),
     )
+    if not all(condition.holds for condition in conditions):
+        return _nothing(conditions, "Theorem 3.2 (a)")
+    outside = max(0.0, (1.0 - parallel) * (1.0 + parallel))  # ‖w0⊥‖²
+    share = rho * (1.0 - g0 / gstar) * (1.0 + g0 / gstar)  # ρδ0/g*²
+    # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
+    turns = log(outside) - 2.0 * log(accuracy)
+    first = max(1, whole((1.0 + 1.0 / share) * turns))
+    growth = log1p((1.0 - rho) * (gstar - g0) / g0 * (gstar + g0) / g0)
+    room = (gstar / g0 - parallel) * (gstar / g0 + parallel)  # g*²/g0² − ‖Aw0‖²
+    slow = growth / (first * room)
+    # 1/√(1 − ε²) − g0/g* without cancelling where both are near 1
+    behind = accuracy**2 / (math.sqrt(1.0 - accuracy**2) * (1.0 + math.sqrt(1.0 - accuracy**2)))
+    behind += (gstar - g0) / gstar
+    second = whole((log(behind) - 0.5 * log(accuracy)) / second_step)
     return TwoPhase(
         first,
         second,
-        float(min(0.5, slow)),
+        min(0.5, slow),
         second_step,
-        perp,
+        accuracy,
+        steps_to_perp(math.sqrt(outside), g0, gstar, accuracy).value,
         assumptions=conditions,
         paper="Theorem 3.2 (a)",
     )
@@ -159,11 +148,12 @@ def two_phase_a(
 @formula
 def two_phase_a_printed_second(
     gstar: float, g0: float, accuracy: float, rho: float, second_step: float
-) -> int:
+) -> float:
     """The second phase T2 that the paper prints for Theorem 3.2 (a): too short in general.
 
-    (1/γ) log(ρδ0/(g*²(1 − ε)√ε)), rounded up and not below 0, with δ0 = g*² − g0². `two_phase_a`
-    has a T2 that is long enough.
+    (1/γ) log(ρδ0/(g*²(1 − ε)√ε)) with δ0 = g*² − g0², before rounding; it may be negative. Its
+    proof takes g² = g*² − ρδ0 after the first phase, where only ≤ is known. `two_phase_a` has a T2
+    that is long enough.
 
     Parameters
     ----------
@@ -180,29 +170,30 @@ def two_phase_a_printed_second(
 
     Returns
     -------
-    int
-        T2 as printed.
+    float
+        T2 as printed, not rounded.
 
     Examples
     --------
     >>> from weightnorm.theory import two_phase_a_printed_second
-    >>> two_phase_a_printed_second(3.0, 1.0, 0.01, rho=0.01, second_step=0.25)
-    0
+    >>> round(two_phase_a_printed_second(1.0, 0.5, 1e-4, rho=0.1, second_step=0.25), 2)
+    8.06
     """
-    room = gstar**2 - g0**2
-    return whole(
-        np.log(rho * room / (gstar**2 * (1.0 - accuracy) * np.sqrt(accuracy))) / second_step
-    )
+    share = rho * (1.0 - g0 / gstar) * (1.0 + g0 / gstar)
+    return log(share / ((1.0 - accuracy) * math.sqrt(accuracy))) / second_step
 
 
 @formula
-def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1.0) -> TwoPhase:
+def two_phase_b(
+    gstar: float, g0: float, accuracy: float, second_step: float = 1.0, parallel: float = 0.0
+) -> TwoPhase:
     """Plan the two phases of Theorem 3.2 (b) for rPGD: the scale is frozen in the first.
 
-    For orthogonal A (AAᵀ = I) and the direction's step η = 1/g². After T1 + T2 steps ‖w⊥‖ ≤ ε, (1 −
-    2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤ 1 (the paper asks for more, and
-    promises g ≤ g*, which fails). w⊥ is the part of the direction that no row of A sees, and r = A
-    g w − y.
+    For orthogonal A (AAᵀ = I) and the direction's step η = 1/g². T1 = ⌈log(1/ε²)/log(g*²/g0²)⌉ and
+    T2 = ⌈log((1 − (1 − ε²)g0/g*)/ε²)/log(1/(1 − γ'))⌉ with γ' = (1 − ε²)γ. After T1 + T2 steps ‖w⊥‖
+    ≤ ε, (1 − 2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤ 1. With T2 rounded down
+    and γ ≤ 4/9 it is g ≤ g*, as Theorem E.7 has it (the main text asks for γ < ¼). w⊥ is the part
+    of the direction that no row of A sees, and r = A g w − y.
 
     Parameters
     ----------
@@ -211,45 +202,48 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
     g0 : float
         Scale of the start; between 0 and g*.
     accuracy : float
-        ε; greater than 0. The theorem holds below ½.
+        ε; between 0 and ½.
     second_step : float
         γ, the scale's step in the second phase; greater than 0 and at most 1.
+    parallel : float
+        ‖Aw0‖ of the unit start direction, in [0, 1]: only `.needed` depends on it, and 0 is the
+        worst case.
 
     Returns
     -------
     TwoPhase
-        The plan, with `.first` and `.second` steps.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range, so that the formulas have no meaning.
+        The plan, with `.first` and `.second` steps; `.failing` names an argument out of range.
 
     Examples
     --------
     >>> from weightnorm.theory import two_phase_b
     >>> plan = two_phase_b(gstar=3.0, g0=1.0, accuracy=0.01)
-    >>> plan.first, plan.second
-    (5, 1)
+    >>> plan.first, plan.second, plan.needed
+    (5, 1, 5)
     """
-    between = _between(g0, gstar)
-    _require("accuracy", accuracy, 0.0, 1.0)
-    _require("second_step", second_step, 0.0, 1.0)
-    shrink = 1.0 - accuracy**2
-    first = max(1, whole(-2.0 * np.log(accuracy) / np.log(gstar**2 / g0**2)))
-    left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
-    second = (
-        whole((np.log(1.0 - shrink * g0 / gstar) - 2.0 * np.log(accuracy)) / -np.log(left))
-        if left > 0
-        else 1
-    )
     conditions = (
-        between,
+        assume("0 < g0 < g*", 0 < g0 < gstar),
         assume("0 < ε < ½", 0 < accuracy < 0.5),
         assume("0 < γ ≤ 1", 0 < second_step <= 1),
+        assume("0 ≤ ‖Aw0‖ ≤ 1", 0 <= parallel <= AT_MOST_ONE),
     )
+    if not all(condition.holds for condition in conditions):
+        return _nothing(conditions, "Theorem 3.2 (b)")
+    log_ratio = log1p((gstar - g0) / g0)  # log(g*/g0)
+    first = whole(-log(accuracy) / log_ratio)
+    left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
+    behind = log((gstar - g0) / gstar + accuracy**2 * g0 / gstar)
+    second = whole((behind - 2.0 * log(accuracy)) / -log(left))
+    outside = math.sqrt(max(0.0, (1.0 - parallel) * (1.0 + parallel)))
     return TwoPhase(
-        first, second, 0.0, second_step, accuracy, assumptions=conditions, paper="Theorem 3.2 (b)"
+        first,
+        second,
+        0.0,
+        second_step,
+        accuracy,
+        steps_to_perp(outside, g0, gstar, accuracy).value,
+        assumptions=conditions,
+        paper="Theorem 3.2 (b)",
     )
 
 
@@ -257,13 +251,13 @@ def two_phase_b(gstar: float, g0: float, accuracy: float, second_step: float = 1
 def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> Value:
     """Bounds on the next scale in the second phase of Theorem 3.2 (b).
 
-    (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g*/√(1 − ε²) with γ' = γ(1 − ε²), where ‖w⊥‖ ≤ ε (Lemma fixg; it
-    prints g_{t+1} ≤ g*, which fails).
+    (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g* with γ' = γ(1 − ε²), where ‖w⊥‖ ≤ ε and g ≤ g* (Lemma E.8): for
+    the first ⌊T2⌋ steps of the phase. Beyond them g_{t+1} ≤ g*/√(1 − ε²).
 
     Parameters
     ----------
     g : float
-        g_t, the scale before the step.
+        g_t, the scale before the step; at most g*.
     gstar : float
         g*, the norm of the minimum-norm solution.
     accuracy : float
@@ -274,7 +268,8 @@ def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> 
     Returns
     -------
     Value
-        `.value` has the keys "lower" and "upper", and "printed", the paper's upper bound g*.
+        `.value` has the keys "lower"; "upper", which holds for the first ⌊T2⌋ steps; and "later",
+        the upper bound of every step.
 
     Examples
     --------
@@ -285,129 +280,49 @@ def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> 
     rate = step * (1.0 - accuracy**2)
     value = {
         "lower": (1.0 - rate) * g + rate * gstar,
-        "upper": gstar / np.sqrt(1.0 - accuracy**2),
-        "printed": gstar,
+        "upper": gstar,
+        "later": gstar / math.sqrt(1.0 - accuracy**2),
     }
-    return Value(
-        value,
-        assumptions=(assume("‖w⊥‖ ≤ ε and 0 < γ ≤ 1", 0 < step <= 1),),
-        paper="Lemma fixg (ii)",
+    conditions = (
+        assume("0 < γ ≤ 1", 0 < step <= 1),
+        assume("0 < g ≤ g*", 0 < g <= gstar),
     )
+    return Value(value, assumptions=conditions, paper="Lemma E.8")
 
 
 @formula
-def two_phase_a_order(gstar: float, g0: float, accuracy: float, rho: float) -> Value:
-    """How the phases of Theorem 3.2 (a) grow as the accuracy ε gets smaller.
+def two_phase_b_final(gstar: float, accuracy: float) -> Value:
+    """What Theorem 3.2 (b) reaches: how well the direction agrees, and how small the loss is.
 
-    The first phase has T1 ≤ 1 + 4·(g*²/(ρδ0))·log((2g* + ε)/(0.99 ε)) steps, with δ0 = g*² − g0²,
-    so T1 = O(g*²/(ρδ0)·log(1/ε)) holds.
-
-    The trade-off in the paper does not: with ρ ≈ ε the first phase has about 1/ε steps, but its
-    admissible scale step is then so small that g stays below g* by a fixed share, `leftover` > 0
-    for g0 up to about 0.6 g*: one step adds at most γ·max(g* − g0, g*/2), and γ⁽¹⁾T1 ≤ κ = g0²
-    log(g*²/g0²)/δ0. So T2 grows like log(1/ε) and is not O(1).
+    ⟨w_T, w*⟩ ≥ √(1 − ε²) and ½‖r_T‖² ≤ ½(1 − (1 − 2ε²)√(1 − ε²))²g*² ≤ 3.2ε⁴g*², since r = g* − gp
+    with g ≥ (1 − 2ε²)g* and p ≥ √(1 − ε²). Theorem E.7 promises 1 − ε and 3εg*², which is true and
+    loose.
 
     Parameters
     ----------
     gstar : float
         g*, the norm of the minimum-norm solution.
-    g0 : float
-        Scale of the start; between 0 and g*.
     accuracy : float
-        ε; between 0 and 1.
-    rho : float
-        ρ, the share of δ0 that the first phase leaves; between 0 and 1.
+        ε; between 0 and ½.
 
     Returns
     -------
     Value
-        `.value` has the keys "first", the bound on T1, and "leftover", a lower bound of 1 − g/g*
-        after the first phase.
+        `.value` has the keys "cosine" and "loss", the bounds on ⟨w_T, w*⟩ and ½‖r_T‖², and
+        "printed_cosine" and "printed_loss", the paper's.
 
     Examples
     --------
-    >>> from weightnorm.theory import two_phase_a_order
-    >>> two_phase_a_order(3.0, 1.0, 0.01, 0.5).value["first"] // 1
-    58.0
+    >>> from weightnorm.theory import two_phase_b_final
+    >>> value = two_phase_b_final(1.0, 0.1).value
+    >>> round(value["cosine"], 6), round(value["loss"], 6), value["printed_loss"]
+    (0.994987, 0.00031, 0.30000000000000004)
     """
-    room = gstar**2 - g0**2
-    first = 1.0 + 4.0 * gstar**2 / (rho * room) * np.log(
-        (2.0 * gstar + accuracy) / (0.99 * accuracy)
-    )
-    kappa = g0**2 * np.log(gstar**2 / g0**2) / room
-    leftover = 1.0 - g0 / gstar - kappa * max(1.0 - g0 / gstar, 0.5)
-    return Value(
-        {"first": float(first), "leftover": float(leftover)},
-        assumptions=(_between(g0, gstar),),
-        paper="Theorem 3.2 (a), O(·)",
-    )
-
-
-@formula
-def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
-    """How the first phase of Theorem 3.2 (b) grows as the accuracy ε gets smaller.
-
-    The first phase has T1 ≤ 1 + 4·max(1, g0²/δ0)·log(1/ε) steps, with δ0 = g*² − g0². The paper's
-    O((g0²/δ0) log(1/ε)) fails for g0 ≪ g*, where T1 ≥ 1.
-
-    Parameters
-    ----------
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-    g0 : float
-        Scale of the start; between 0 and g*.
-    accuracy : float
-        ε; between 0 and 1.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "first", the bound on T1, and "printed", what the paper's order would
-        allow with the same constant 4.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import two_phase_b_order
-    >>> value = two_phase_b_order(3.0, 0.003, 0.01).value
-    >>> value["first"] > 1 > value["printed"]
-    True
-    """
-    share = g0**2 / (gstar**2 - g0**2)
-    logarithm = np.log(1.0 / accuracy)
+    cosine = math.sqrt(1.0 - accuracy**2)
     value = {
-        "first": float(1.0 + 4.0 * max(1.0, share) * logarithm),
-        "printed": float(4.0 * share * logarithm),
+        "cosine": cosine,
+        "loss": 0.5 * (gstar * (1.0 - (1.0 - 2.0 * accuracy**2) * cosine)) ** 2,
+        "printed_cosine": 1.0 - accuracy,
+        "printed_loss": 3.0 * accuracy * gstar**2,
     }
-    return Value(value, assumptions=(_between(g0, gstar),), paper="Theorem 3.2 (b), O(·)")
-
-
-@formula
-def two_phase_b_gain(gstar: float, g0: float) -> Value:
-    """How many times shorter the first phase of Theorem 3.2 (b) is than that of (a).
-
-    This compares them with ρ → 1 in (a), for the same ‖w⊥‖ and before rounding up. The paper says
-    (g*/g0)²; the exact factor is (1 + g*²/δ0)·log(g*²/g0²) with δ0 = g*² − g0², which grows only
-    like a logarithm as g0 → 0.
-
-    Parameters
-    ----------
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-    g0 : float
-        Scale of the start; between 0 and g*.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "exact" and "printed".
-
-    Examples
-    --------
-    >>> from weightnorm.theory import two_phase_b_gain
-    >>> {name: round(float(v), 2) for name, v in two_phase_b_gain(3.0, 0.03).value.items()}
-    {'exact': 18.42, 'printed': 10000.0}
-    """
-    room = gstar**2 - g0**2
-    exact = (1.0 + gstar**2 / room) * np.log(gstar**2 / g0**2)
-    value = {"exact": exact, "printed": (gstar / g0) ** 2}
-    return Value(value, assumptions=(_between(g0, gstar),), paper="after Theorem 3.2")
+    return Value(value, assumptions=(assume("0 < ε < ½", 0 < accuracy < 0.5),), paper="Theorem E.7")

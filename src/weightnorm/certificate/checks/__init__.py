@@ -1,5 +1,16 @@
-"""One check per claim; importing a file registers its checks."""
+"""The checks, one per claim: each file registers its own."""
 
-from . import convex, flow, limits, phases, steps
+from . import adaptive, beyond, flow, general, limits, orders, phases, proofs, setups, steps
 
-__all__ = ["convex", "flow", "limits", "phases", "steps"]
+__all__ = [
+    "adaptive",
+    "beyond",
+    "flow",
+    "general",
+    "limits",
+    "orders",
+    "phases",
+    "proofs",
+    "setups",
+    "steps",
+]

@@ -1,371 +1,360 @@
-"""Checks of guaranteed numbers of steps: two phases on orthogonal A, a fixed scale on general A."""
+"""Checks of guaranteed numbers of steps on orthogonal A: the two phases of Theorem 3.2."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import Any
 
 import numpy as np
 
 from ... import theory
 from ..evidence import Evidence, check
-from ..instances import make_problem, make_start, perp_size, solution_of
-from ..simulate import rpgd_path, rpgd_step
+from ..instances import Instance, Rng, angled, make, plain
+from ..simulate import after, rpgd_path, rpgd_step
+from .steps import KINDS
 
-Rng = np.random.Generator
-
-
-def _orthogonal(
-    rng: Rng, shares: tuple[float, ...]
-) -> tuple[Any, float, float, Any, float, dict[str, Any]]:
-    problem = make_problem(rng, orthogonal=True)
-    gstar = float(np.linalg.norm(problem.y))
-    w0 = make_start(
-        rng, problem, str(rng.choice(["general", "orthogonal", "nearly in the row space"]))
-    )
-    g0, parallel = float(rng.choice(shares)) * gstar, float(np.linalg.norm(problem.A @ w0))
-    return problem, gstar, g0, w0, parallel, {"g0": g0, "g*": gstar, "parallel": parallel}
+BUDGET = 4000  # steps that a simulation of one plan may take
 
 
-def _case_a(rng: Rng) -> tuple[Any, ...]:
-    problem, gstar, g0, w0, parallel, summary = _orthogonal(rng, (0.1, 0.4, 0.8, 0.95))
-    accuracy, rho = float(rng.choice([0.1, 0.01, 0.001])), float(rng.choice([0.05, 0.5, 0.9]))
-    plan = theory.two_phase_a(gstar, g0, parallel, accuracy, rho)
-    first = rpgd_path(problem, g0, w0, [0.0, *[plan.first_step] * (plan.first - 1)])
-    return problem, gstar, g0, w0, plan, first, summary | {"accuracy": accuracy, "rho": rho}
+def start(rng: Rng) -> tuple[Instance, float]:
+    """g* in any unit, 0 < g0 < g* near either end, any ‖w0⊥‖; and an accuracy."""
+    it = make(rng, KINDS, orthogonal=True)
+    unit = 10.0 ** float(rng.choice([-6, -1, 0, 1, 6]))
+    share = float(rng.choice([1e-3, 0.1, 0.4, 0.8, 0.95]))
+    it = it.at(x=unit * it.x)
+    return it.at(g0=share * it.gstar), float(rng.choice([0.3, 0.1, 0.01, 0.001]))
+
+
+def first_a(it: Instance, plan: Any) -> list[Any]:
+    """The steps of case (a)'s first phase."""
+    return rpgd_path(it, it.g0, it.w0, [0.0, *[plan.first_step] * (plan.first - 1)])
+
+
+def end(it: Instance, g: float, w: Any) -> tuple[float, float]:
+    """‖w⊥‖ and ‖r‖."""
+    return it.q(w), float(np.linalg.norm(it.A @ (g * w) - it.y))
+
+
+def formula_a(it: Instance, accuracy: float, rho: float) -> float:
+    """T1 of case (a), written out, before rounding."""
+    delta0 = it.gstar**2 - it.g0**2
+    return (1 + it.gstar**2 / (rho * delta0)) * math.log((1 - it.p(it.w0) ** 2) / accuracy**2)
+
+
+def _witness(rho: float, share: float, q0: float, steps: float) -> tuple[Instance, float]:
+    """A start of A = [1, 0] whose T1 in case (a) is just under `steps`, and the accuracy."""
+    it = plain(share, angled(q0))
+    rate = 1 + 1 / (rho * (1 - share**2))
+    return it, q0 * math.exp(-0.5 * (steps - 1e-4) / rate)
 
 
 @check("two-phase-a-first")
 def two_phase_a_first(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """After T1 steps ‖w⊥‖ ≤ δ and g² ≤ g*² − ρδ0."""
-    for _ in range(max(8, instances // 2)):
-        problem, gstar, g0, w0, plan, first, summary = _case_a(rng)
-        g, w = (first[-1].g_next, first[-1].w_next) if first else (g0, w0)
-        perp = perp_size(problem, w)
-        room = summary["rho"] * (gstar**2 - g0**2)
-        evidence.at_most("‖w⊥‖ ≤ δ", perp, plan.perp, **summary)
-        evidence.at_most("g² ≤ g*² − ρδ0", g**2, gstar**2 - room, **summary)
-        evidence.as_printed(
-            perp <= summary["accuracy"] and g**2 <= (gstar**2 - room) * (1 + 1e-12), **summary
-        )
-    # g² meets its bound where ρ → 1 and the scale hardly moves: g0² = g*² − δ0.
-    problem, gstar, g0, w0, parallel, summary = _orthogonal(rng, (0.5,))
-    plan = theory.two_phase_a(gstar, g0, parallel, 0.1, rho=1 - 1e-9)
-    first = rpgd_path(problem, g0, w0, [0.0, *[plan.first_step] * (plan.first - 1)])
-    evidence.at_most(
-        "g² ≤ g*² − ρδ0, attained",
-        first[-1].g_next ** 2,
-        gstar**2 - (1 - 1e-9) * (gstar**2 - g0**2),
-        **summary,
-    )
+    """After T1 steps ‖w⊥‖ ≤ δ and g² ≤ g*² − ρδ0; with one step less, or twice the γ, not."""
+    for _ in evidence.over(range(2 * instances)):
+        it, accuracy = start(rng)
+        rho = float(rng.choice([0.05, 0.5, 0.9]))
+        plan = theory.two_phase_a(it.gstar, it.g0, it.p(it.w0), accuracy, rho)
+        summary = it.summary | {"accuracy": accuracy, "rho": rho, "T1": plan.first}
+        evidence.true("it applies", plan.applies, **summary)
+        if plan.first > BUDGET:
+            evidence.skip("T1 is beyond what is simulated")
+            continue
+        g, w = after(it, first_a(it, plan))
+        room = it.gstar**2 - rho * (it.gstar**2 - it.g0**2)
+        evidence.true("δ ≤ ε", plan.perp <= accuracy, **summary)
+        evidence.at_most("‖w⊥‖ ≤ δ", it.q(w), plan.perp, **summary)
+        evidence.at_most("g² ≤ g*² − ρδ0", g**2, room, **summary)
+        evidence.true("T1 ≥ 1", plan.first >= max(1, formula_a(it, accuracy, rho) - 1e-6))
+        fewer = rpgd_path(it, it.g0, it.w0, [0.0] * plan.needed)
+        evidence.true("needed is enough", it.q(after(it, fewer)[1]) <= accuracy * (1 + 1e-9))
+        if plan.needed:
+            missing = after(it, fewer[:-1])[1]
+            evidence.true("and no less is", it.q(missing) > accuracy * (1 - 1e-9), **summary)
+        # the paper leaves δ < ε/(2g* + ε) free: δ may then be larger than ε
+        delta = 0.99 * accuracy / (2 * it.gstar + accuracy)
+        count = math.ceil(max(formula_a(it, delta, rho), 0.0))
+        if count <= BUDGET:
+            slow = plan.first_step * plan.first / max(count, 1)
+            path = rpgd_path(it, it.g0, it.w0, [0.0, *[slow] * (count - 1)][:count])
+            short = it.q(after(it, path)[1]) > accuracy * (1 + 1e-9)
+            evidence.as_printed(not short, within=delta <= accuracy, delta=delta, **summary)
+    for rho, share, q0, steps in ((0.9999, 0.99, 0.05, 1), (0.9999, 0.995, 0.01, 20)):
+        it, accuracy = _witness(rho, share, q0, steps)
+        plan = theory.two_phase_a(1.0, share, float(it.w0[0]), accuracy, rho)
+        evidence.equal("T1 here", plan.first, steps, rtol=0.0)
+        path = first_a(it, plan)
+        evidence.at_most("‖w⊥‖ ≤ δ", abs(path[-1].w_next[1]), accuracy)
+        before = abs(path[-1].w[1])
+        evidence.true("one step less is not enough", before > accuracy, perp=before)
+    # γ⁽¹⁾ is all but the largest: ρ = 0.9, w near the row space, g0 near g*
+    for rho in (0.9, 0.95):
+        it = plain(0.999, angled(1e-3))
+        plan = theory.two_phase_a(1.0, 0.999, float(it.w0[0]), 5e-4, rho)
+        g, _ = after(it, first_a(it, plan))
+        used = (g**2 - it.g0**2) / ((1 - rho) * (1 - it.g0**2))
+        evidence.at_most("the room is used", 0.92, used, rho=rho, used=used)
+        evidence.at_most("and kept", used, 1.0, rho=rho)
+    for share, rho, parallel in ((0.1, 0.3, 0.9), (0.6, 0.1, 0.2)):  # γ⁽¹⁾ written out
+        plan = theory.two_phase_a(2.0, 2.0 * share, parallel, 0.01, rho)
+        growth = math.log((1 - rho) / share**2 + rho)
+        written = share**2 * growth / (plan.first * (1 - (share * parallel) ** 2))
+        evidence.equal("γ⁽¹⁾", plan.first_step, written, rtol=1e-9)
+    free = theory.two_phase_a(1.0, 0.1, 0.9, 0.5, 1e-9)
+    evidence.equal("γ⁽¹⁾ ≤ ½", theory.two_phase_a(1.0, 0.9, 1.0, 0.9, 0.01).first_step, 0.5, rtol=0)
+    evidence.true("T1 counts the frozen step", free.first >= 1)
+    for wrong in ((1.0, 1.0, 0.5, 0.1), (1.0, 0.0, 0.5, 0.1), (1.0, 0.5, 1.5, 0.1),
+                  (1.0, 0.5, -0.1, 0.1), (1.0, 0.5, 0.5, 1.0), (1.0, 0.5, 0.5, 0.0)):  # fmt: skip
+        evidence.true("its ranges", not theory.two_phase_a(*wrong).applies, wrong=wrong)
+    for rho, gamma in ((1.0, 0.5), (0.0, 0.5), (0.5, 0.0), (0.5, 0.51)):
+        wrong_plan = theory.two_phase_a(1.0, 0.5, 0.5, 0.1, rho, gamma)
+        evidence.true("its ranges", not wrong_plan.applies and wrong_plan.total == 0, rho=rho)
+        evidence.true("nothing is needed", wrong_plan.needed == 0, rho=rho)
 
 
 @check("two-phase-a-second")
 def two_phase_a_second(evidence: Evidence, rng: Rng, instances: int) -> None:
     """After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε g*²; the printed T2 is too short."""
-    for _ in range(max(8, instances // 2)):
-        problem, gstar, g0, w0, plan, first, summary = _case_a(rng)
-        g, w = (first[-1].g_next, first[-1].w_next) if first else (g0, w0)
-        second = rpgd_path(problem, g, w, [plan.second_step] * plan.second)
-        _, perp, loss = _end(problem, second, g, w)
-        evidence.at_most("‖w⊥‖ ≤ ε", perp, summary["accuracy"], **summary)
-        evidence.at_most("‖r‖² ≤ ε g*²", loss, summary["accuracy"] * gstar**2, **summary)
-        printed = theory.two_phase_a_printed_second(
-            gstar, g0, summary["accuracy"], summary["rho"], 0.25
-        )
-        short = rpgd_path(problem, g, w, [0.25] * printed)
-        loss = _end(problem, short, g, w)[2]
-        evidence.as_printed(
-            loss <= summary["accuracy"] * gstar**2, steps=printed, loss=loss, **summary
-        )
+    for _ in evidence.over(range(2 * instances)):
+        it, accuracy = start(rng)
+        rho, gamma = float(rng.choice([0.05, 0.5, 0.9])), float(rng.choice([0.05, 0.25, 0.5]))
+        plan = theory.two_phase_a(it.gstar, it.g0, it.p(it.w0), accuracy, rho, gamma)
+        summary = it.summary | {"accuracy": accuracy, "rho": rho, "gamma": gamma}
+        if plan.first > BUDGET:
+            evidence.skip("T1 is beyond what is simulated")
+            continue
+        g, w = after(it, first_a(it, plan))
+        here = it.at(g0=g, w0=w)
+        last = after(here, rpgd_path(here, g, w, [plan.second_step] * plan.second))
+        perp, residual = end(it, *last)
+        evidence.at_most("‖w⊥‖ ≤ ε", perp, accuracy, **summary)
+        evidence.at_most("‖r‖² ≤ ε g*²", residual**2, accuracy * it.gstar**2, **summary)
+        said = theory.two_phase_a_printed_second(it.gstar, it.g0, accuracy, rho, 0.25)
+        delta0 = it.gstar**2 - it.g0**2
+        printed = rho * delta0 / (it.gstar**2 * (1 - accuracy) * math.sqrt(accuracy))
+        evidence.equal("T2 as printed", said, 4 * math.log(printed), rtol=1e-9, atol=1e-9)
+        short = after(here, rpgd_path(here, g, w, [0.25] * max(0, math.ceil(said))))
+        residual = end(it, *short)[1]
+        evidence.as_printed(residual**2 <= 3 * accuracy * it.gstar**2, residual=residual, **summary)
+    for accuracy, share in ((0.3, 0.9), (0.6, 0.5), (0.9, 0.95)):  # T2 written out, at coarse ε
+        behind = 1 / math.sqrt(1 - accuracy**2) - share
+        wanted = math.log(behind / math.sqrt(accuracy)) / 1e-3
+        second = theory.two_phase_a(1.0, share, 0.0, accuracy, 0.5, 1e-3).second
+        evidence.equal("T2, written out", second, max(0, math.ceil(wanted)), rtol=0.0)
+    for gamma in (0.01, 0.002):  # attained as γ → 0: one step less is not enough
+        share, accuracy = 0.5, 1e-3
+        behind = 1 / math.sqrt(1 - accuracy**2) - share
+        it = plain(share, [0.0, 1.0])
+        plan = theory.two_phase_a(1.0, share, 0.0, accuracy, 1 - 1e-9, gamma)
+        g, w = after(it, first_a(it, plan))
+        path = rpgd_path(it, g, w, [gamma] * plan.second)
+        residuals = [float(np.linalg.norm(s.residual)) for s in path]
+        needed = int(np.argmax(np.array(residuals) <= math.sqrt(accuracy)))
+        wanted = math.log(behind / math.sqrt(accuracy)) / gamma
+        evidence.equal("T2, written out", plan.second, math.ceil(wanted), rtol=0.0)
+        evidence.equal("all but attained", plan.second, needed, rtol=0.01, gamma=gamma)
 
 
-def _end(problem: Any, steps: Any, g: float, w: Any) -> tuple[float, float, float]:
-    """g, ‖w⊥‖ and ‖r‖² after these steps, or at (g, w) if there are none."""
-    if steps:
-        g, w = steps[-1].g_next, steps[-1].w_next
-    r = problem.A @ (g * w) - problem.y
-    return g, perp_size(problem, w), float(r @ r)
+def formula_b(share: float, accuracy: float, gamma: float) -> tuple[float, float]:
+    """T1 and T2 of case (b), written out for g* = 1, before rounding."""
+    first = math.log(1 / accuracy**2) / math.log(1 / share**2)
+    inside = (1 - (1 - accuracy**2) * share) / accuracy**2
+    return first, math.log(inside) / math.log(1 / (1 - (1 - accuracy**2) * gamma))
 
 
 @check("two-phase-b")
 def two_phase_b(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """After T1 + T2 steps of case (b): g, ‖w⊥‖ and ‖r‖ within their bounds."""
-    for _ in range(instances):
-        problem, gstar, g0, w0, _, summary = _orthogonal(rng, (0.05, 0.4, 0.8, 0.95))
-        accuracy, gamma = (
-            float(rng.choice([0.45, 0.1, 0.01, 0.001])),
-            float(rng.choice([0.05, 0.25, 0.7, 1.0])),
-        )
-        plan = theory.two_phase_b(gstar, g0, accuracy, gamma)
-        steps = rpgd_path(problem, g0, w0, [0.0] * plan.first + [gamma] * plan.second)
-        g, perp, loss = _end(problem, steps, g0, w0)
-        summary |= {"accuracy": accuracy, "gamma": gamma, "g": g}
-        evidence.at_most("(1 − 2ε²)g* ≤ g", (1 - 2 * accuracy**2) * gstar, g, **summary)
-        evidence.at_most("g ≤ g*/√(1 − ε²)", g, gstar / np.sqrt(1 - accuracy**2), **summary)
-        evidence.at_most("‖w⊥‖ ≤ ε", perp, accuracy, **summary)
-        evidence.at_most(
-            "‖r‖ ≤ 2.5ε²g*", float(np.sqrt(loss)), 2.5 * accuracy**2 * gstar, **summary
-        )
-    for steps, gstar, summary in _printed_case_b(rng):
-        evidence.as_printed(steps[-1].g_next <= gstar * (1 + 1e-12), g=steps[-1].g_next, **summary)
-
-
-def _printed_case_b(rng: Rng) -> Iterator[tuple[list[Any], float, dict[str, Any]]]:
-    """Case (b) with the paper's own, smaller scale step and its T1 and T2 rounded up (rounded
-    down, g is too small).
+    """After T1 + T2 steps of case (b), T2 rounded up: g, ‖w⊥‖ and ‖r‖ within their bounds. As
+    printed: T2 rounded down; within γ < ¼, and beyond.
     """
-    for share in (0.05, 0.4, 0.8, 0.95):
-        for accuracy in (0.45, 0.1):
-            for part in (0.3, 0.9, 0.999):
-                problem = make_problem(rng, orthogonal=True)
-                gstar, w0 = float(np.linalg.norm(problem.y)), make_start(rng, problem, "orthogonal")
-                gamma = part * (1 - share) / ((1 - accuracy**2) * (1 - share) + accuracy**2)
-                plan = theory.two_phase_b(gstar, share * gstar, accuracy, gamma)
-                steps = rpgd_path(
-                    problem, share * gstar, w0, [0.0] * plan.first + [gamma] * plan.second
-                )
-                yield (
-                    steps,
-                    gstar,
-                    {"g0": share * gstar, "g*": gstar, "accuracy": accuracy, "gamma": gamma},
-                )
+    for _ in evidence.over(range(2 * instances)):
+        it, accuracy = start(rng)
+        gamma = float(rng.choice([0.05, 0.2, 0.7, 0.96, 1.0]))
+        plan = theory.two_phase_b(it.gstar, it.g0, accuracy, gamma, it.p(it.w0))
+        summary = it.summary | {"accuracy": accuracy, "gamma": gamma}
+        evidence.true("it applies", plan.applies, **summary)
+        first, second = formula_b(it.g0 / it.gstar, accuracy, gamma)
+        evidence.equal("T1, rounded up", plan.first, math.ceil(first - 1e-9), rtol=0.0, **summary)
+        evidence.equal("T2, rounded up", plan.second, math.ceil(second - 1e-9), rtol=0.0, **summary)
+        evidence.true("γ and δ", plan.first_step == 0 and plan.second_step == gamma)
+        evidence.equal("δ", plan.perp, accuracy, rtol=0.0)
+        if plan.total > BUDGET:
+            evidence.skip("T1 is beyond what is simulated")
+            continue
+        frozen = rpgd_path(it, it.g0, it.w0, [0.0] * plan.first)
+        enough = [it.q(it.w0), *(it.q(s.w_next) for s in frozen)]
+        needed = int(np.argmax(np.array(enough) <= accuracy * (1 + 1e-9)))
+        evidence.equal("the steps needed", plan.needed, needed, rtol=0.0, **summary)
+        here = it.at(g0=after(it, frozen)[0], w0=after(it, frozen)[1])
+        path = rpgd_path(here, here.g0, here.w0, [gamma] * plan.second)
+        g, w = after(here, path)
+        perp, residual = end(it, g, w)
+        evidence.at_most("(1 − 2ε²)g* ≤ g", (1 - 2 * accuracy**2) * it.gstar, g, **summary)
+        upper = it.gstar / math.sqrt(1 - accuracy**2)
+        evidence.at_most("g ≤ g*/√(1 − ε²)", g, upper, **summary)
+        evidence.at_most("‖w⊥‖ ≤ ε", perp, accuracy, **summary)
+        evidence.at_most("‖r‖ ≤ 2.5ε²g*", residual, 2.5 * accuracy**2 * it.gstar, **summary)
+        down = after(here, path[: math.floor(second + 1e-9)])[0]
+        low, high = (1 - 2 * accuracy**2) * it.gstar, it.gstar
+        fine = low * (1 - 1e-12) <= down <= high * (1 + 1e-12)
+        evidence.as_printed(fine, within=gamma <= 4 / 9, g=down, **summary)
+    for share, accuracy, gamma in ((0.6, 1 / 12, 0.96), (0.5, 0.1, 0.99)):
+        it = plain(share, [0.0, 1.0])
+        plan = theory.two_phase_b(1.0, share, accuracy, gamma)
+        steps = [0.0] * plan.first + [gamma] * (plan.second - 1)
+        g = after(it, rpgd_path(it, share, it.w0, steps))[0]
+        fine = (1 - 2 * accuracy**2) <= g <= 1
+        evidence.as_printed(fine, within=False, g=g, gamma=gamma)
+    for wrong in ((1.0, 1.0, 0.1), (1.0, 0.0, 0.1), (1.0, 0.5, 0.5), (1.0, 0.5, 0.0)):
+        plan = theory.two_phase_b(*wrong)
+        evidence.true("its ranges", not plan.applies and plan.total == 0, wrong=wrong)
+    for gamma, parallel in ((0.0, 0.0), (1.01, 0.0), (0.5, 1.1), (0.5, -0.1)):
+        wrong_plan = theory.two_phase_b(1.0, 0.5, 0.1, gamma, parallel)
+        evidence.true("its ranges", not wrong_plan.applies, gamma=gamma)
 
 
 @check("two-phase-b-bounds")
 def two_phase_b_bounds(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """Every step of the second phase lies within its bounds; the printed upper bound g* is
-    crossed.
+    """The first ⌊T2⌋ steps of the second phase lie within their bounds; later ones under
+    g*/√(1 − ε²). The lower bound is attained at ‖w⊥‖ = ε and g = g*, the upper one approached.
     """
-    for _ in range(instances):
-        problem, gstar, g0, w0, _, summary = _orthogonal(rng, (0.4, 0.8, 0.97))
-        accuracy, gamma = float(rng.choice([0.45, 0.2, 0.05])), float(rng.choice([0.25, 0.7, 1.0]))
-        plan = theory.two_phase_b(gstar, g0, accuracy, gamma)
-        steps = rpgd_path(problem, g0, w0, [0.0] * plan.first + [gamma] * (plan.second + 3))
-        for step in steps[plan.first :]:
-            said = theory.two_phase_b_bounds(step.g, gstar, accuracy, gamma).value
-            summary |= {"accuracy": accuracy, "gamma": gamma, "g_next": step.g_next}
-            if step.g <= gstar:  # the lower bound is a step towards g* from below
-                evidence.at_most("the lower bound", said["lower"], step.g_next, **summary)
-            evidence.at_most("the upper bound", step.g_next, said["upper"], **summary)
-    for steps, gstar, summary in _printed_case_b(rng):
-        largest = max(step.g_next for step in steps)
-        evidence.as_printed(largest <= gstar * (1 + 1e-12), largest=largest, **summary)
+    for _ in evidence.over(range(instances)):
+        it, _ = start(rng)
+        accuracy, gamma = float(rng.choice([0.45, 0.2, 0.05])), float(rng.choice([0.1, 0.25, 0.7]))
+        first, second = (math.ceil(formula_b(it.g0 / it.gstar, accuracy, gamma)[0]), 0)
+        second = math.floor(formula_b(it.g0 / it.gstar, accuracy, gamma)[1])
+        path = rpgd_path(it, it.g0, it.w0, [0.0] * first + [gamma] * (second + 3))
+        for index, step in enumerate(path[first:]):
+            said = theory.two_phase_b_bounds(step.g, it.gstar, accuracy, gamma)
+            summary = it.summary | {"accuracy": accuracy, "gamma": gamma, "next": step.g_next}
+            lower, upper = said.value["lower"], said.value["upper"]
+            if index < second:
+                evidence.at_most("the lower bound", lower, step.g_next, **summary)
+                evidence.at_most("the upper bound", step.g_next, upper, **summary)
+                evidence.true("it applies", said.applies, **summary)
+                evidence.as_printed(step.g_next <= it.gstar * (1 + 1e-12), **summary)
+            evidence.at_most("later", step.g_next, said.value["later"], **summary)
+        if second == 0:
+            evidence.skip("T2 < 1: no step to bound")
+    for accuracy, gamma in ((0.3, 0.5), (0.1, 0.9), (0.45, 0.2)):
+        it = plain(1.0, angled(accuracy))
+        for g in (1e-9, 0.5, 1.0):  # at ‖w⊥‖ = ε: g' = g + γp(g* − gp), p = √(1 − ε²)
+            step = rpgd_step(it, g, it.w0, 1 / g**2, gamma)
+            said = theory.two_phase_b_bounds(g, 1.0, accuracy, gamma)
+            slack = gamma * (float(it.w0[0]) - (1 - accuracy**2))  # γ(p − p²), at g = 0
+            evidence.equal("the lower bound", said.value["lower"], step.g_next - slack, rtol=1e-9)
+        evidence.equal("the upper bound", said.value["upper"], 1.0, rtol=1e-12)
+        top = plain(1.0 / float(it.w0[0]), angled(accuracy))
+        step = rpgd_step(top, top.g0, top.w0, 1 / top.g0**2, gamma)
+        evidence.equal("later, attained", said.value["later"], step.g_next, rtol=1e-9)
+    for wrong in ((1.1, 1.0, 0.1, 0.5), (0.0, 1.0, 0.1, 0.5), (0.5, 1.0, 0.1, 0.0),
+                  (0.5, 1.0, 0.1, 1.1)):  # fmt: skip
+        evidence.true("its ranges", not theory.two_phase_b_bounds(*wrong).applies, wrong=wrong)
 
 
-@check("two-phase-b-order")
-def two_phase_b_order(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The steps (b) really needs to bring ‖w⊥‖ under ε, against the corrected and the printed
-    order.
-    """
-    for share in (1e-4, 1e-2, 0.1, 0.5, 0.9, 0.99):
-        problem = make_problem(rng, orthogonal=True)
-        gstar, w0, accuracy = (
-            float(np.linalg.norm(problem.y)),
-            make_start(rng, problem, "orthogonal"),
-            1e-3,
-        )
-        needed = _steps_to(problem, share * gstar, w0, accuracy)
-        said = theory.two_phase_b_order(gstar, share * gstar, accuracy).value
-        summary: dict[str, Any] = {"g0/g*": share, "needed": needed}
-        evidence.at_most("T1", needed, said["first"], **summary)
-        evidence.as_printed(needed <= said["printed"], bound=said["printed"], **summary)
+@check("two-phase-b-final")
+def two_phase_b_final(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """⟨w_T, w*⟩ and the loss at the end; attained at the corner g = (1 − 2ε²)g*, ‖w⊥‖ = ε."""
+    for _ in evidence.over(range(instances)):
+        it, accuracy = start(rng)
+        gamma = float(rng.choice([0.2, 0.7, 1.0]))
+        plan = theory.two_phase_b(it.gstar, it.g0, accuracy, gamma)
+        path = rpgd_path(it, it.g0, it.w0, [0.0] * plan.first + [gamma] * plan.second)
+        g, w = after(it, path)
+        said, summary = theory.two_phase_b_final(it.gstar, accuracy), it.summary
+        cosine, loss = float(w @ it.x) / it.gstar, it.loss(g * w)
+        evidence.at_most("⟨w, w*⟩", said.value["cosine"], cosine, **summary)
+        evidence.at_most("½‖r‖²", loss, said.value["loss"], **summary)
+        evidence.true("it applies", said.applies)
+        evidence.at_most("≤ 3.2ε⁴g*²", said.value["loss"], 3.2 * accuracy**4 * it.gstar**2)
+        evidence.equal("1 − ε", said.value["printed_cosine"], 1 - accuracy, rtol=1e-12)
+        printed = 3 * accuracy * it.gstar**2
+        evidence.equal("3εg*²", said.value["printed_loss"], printed, rtol=1e-12)
+        evidence.as_printed(cosine >= 1 - accuracy and loss <= printed, **summary)
+        corner = plain(1.0, angled(accuracy), y=it.gstar)
+        low = (1 - 2 * accuracy**2) * it.gstar
+        there = corner.loss(low * corner.w0)
+        evidence.equal("the loss, attained", said.value["loss"], there, rtol=1e-9, **summary)
+        evidence.equal("the cosine, attained", said.value["cosine"], corner.w0[0], rtol=1e-12)
+    evidence.true("ε < ½", not theory.two_phase_b_final(1.0, 0.5).applies)
+    evidence.true("ε > 0", not theory.two_phase_b_final(1.0, 0.0).applies)
 
 
-def _steps_to(problem: Any, g: float, w: Any, accuracy: float) -> int:
-    """Steps at a fixed scale until ‖w⊥‖ ≤ accuracy."""
-    count = 0
-    while perp_size(problem, w) > accuracy:
-        w = rpgd_step(problem, g, w, 1 / g**2, 0.0).w_next
-        count += 1
-    return count
-
-
-@check("two-phase-a-order")
-def two_phase_a_order(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """T1 within its order; with ρ = ε the scale is left behind by a fixed share, so T2 is not
-    O(1).
-    """
-    for share in (0.2, 0.4, 0.5):
-        problem = make_problem(rng, orthogonal=True)
-        gstar, w0 = float(np.linalg.norm(problem.y)), make_start(rng, problem)
-        g0, parallel = share * gstar, float(np.linalg.norm(problem.A @ w0))
-        lengths = []
-        for accuracy in (3e-2, 3e-3):
-            plan = theory.two_phase_a(gstar, g0, parallel, accuracy, rho=accuracy)
-            said = theory.two_phase_a_order(gstar, g0, accuracy, rho=accuracy).value
-            first = rpgd_path(problem, g0, w0, [0.0, *[plan.first_step] * (plan.first - 1)])
-            g, w = first[-1].g_next, first[-1].w_next
-            summary: dict[str, Any] = {
-                "g0": g0,
-                "g*": gstar,
-                "accuracy": accuracy,
-                "T1": plan.first,
-                "g_T1": g,
-            }
-            evidence.at_most("T1", plan.first, said["first"], **summary)
-            evidence.at_most("the share left", said["leftover"], 1 - g / gstar, **summary)
-            count = 0
-            while np.sum((problem.A @ (g * w) - problem.y) ** 2) > accuracy * gstar**2:
-                step = rpgd_step(problem, g, w, 1 / g**2, 0.25)
-                g, w, count = step.g_next, step.w_next, count + 1
-            lengths.append(count)
-        evidence.as_printed(
-            lengths[1] <= lengths[0], T2_at_3e_2=lengths[0], T2_at_3e_3=lengths[1], **summary
-        )
-
-
-@check("two-phase-b-gain")
-def two_phase_b_gain(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The rate at which (b) really shrinks ‖w⊥‖², over the rate that (a) guarantees for ρ → 1;
-    printed (g*/g0)².
-    """
-    for share in (0.01, 0.1, 0.5, 0.9):
-        problem = make_problem(rng, orthogonal=True)
-        gstar, w = float(np.linalg.norm(problem.y)), make_start(rng, problem)
-        g0 = share * gstar
-        while perp_size(problem, w) > 1e-5:
-            w = rpgd_step(problem, g0, w, 1 / g0**2, 0.0).w_next
-        v_norm = rpgd_step(problem, g0, w, 1 / g0**2, 0.0).v_norm  # w⊥ shrinks by 1/‖v‖
-        observed = 2 * np.log(v_norm) * (1 + gstar**2 / (gstar**2 - g0**2))
-        said = theory.two_phase_b_gain(gstar, g0).value
-        evidence.equal("the gain", said["exact"], observed, rtol=1e-8, g0=g0)
-        evidence.as_printed(
-            0.5 < said["printed"] / observed < 2.0,
-            g0=g0,
-            exact=said["exact"],
-            printed=said["printed"],
-        )
-
-
-@check("general-matrix")
-def general_matrix(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖v_t‖ ≥ 1 + δ at a small fixed scale, and ‖w⊥‖ ≤ ε after the promised steps, also for λmax
-    ≠ 1.
-    """
-    for index in range(instances):
-        problem = make_problem(rng, condition=100.0, m=3) if index == 0 else make_problem(rng)
-        factor = float(rng.choice([0.3, 1.0, 4.0]))
-        scaled = type(problem)(factor * problem.A, factor * problem.y)
-        lam = np.linalg.eigvalsh(scaled.A @ scaled.A.T)
-        gstar, delta = (
-            float(np.linalg.norm(solution_of(problem))),
-            float(rng.choice([0.2, 1.0, 3.0])),
-        )
-        g0 = theory.general_matrix(gstar, float(lam.min()), float(lam.max()), delta).value * float(
-            rng.choice([-1.0, 1.0])
-        )
-        w = make_start(rng, problem)
-        q0, accuracy = perp_size(problem, w), 1e-4
-        eta, smallest = 1 / (g0**2 * lam.max()), np.inf
-        summary = {
-            "g0": g0,
-            "g*": gstar,
-            "delta": delta,
-            "lambda_max": float(lam.max()),
-            "lambda_min": float(lam.min()),
-        }
-        for _ in range(theory.general_matrix_steps(q0, accuracy, delta)):
-            step = rpgd_step(scaled, g0, w, float(eta), 0.0)
-            w, smallest = step.w_next, min(smallest, step.v_norm)
-        evidence.at_most("1 + δ ≤ ‖v‖", 1 + delta, smallest, **summary)
-        evidence.at_most("‖w⊥‖ ≤ ε", perp_size(problem, w), accuracy, **summary)
-        if index == 0:  # x* along the weakest direction and w against it: ‖v‖ = 1 + δ + λmin/λmax
-            weakest = scaled.A.T @ np.linalg.eigh(scaled.A @ scaled.A.T)[1][:, 0]
-            weakest /= np.linalg.norm(weakest)
-            hostile = type(problem)(scaled.A, scaled.A @ (gstar * weakest))
-            v_norm = rpgd_step(hostile, abs(g0), -weakest, float(eta), 0.0).v_norm
-            evidence.at_most("1 + δ ≤ ‖v‖, all but attained", 1 + delta, v_norm, **summary)
-        # As printed, λmax is 1 and the step is not said: with η = 1/g0² it holds, with a tenth of
-        # that it does not.
-        for share, given in ((1.0, problem), (0.1, make_problem(rng, orthogonal=True))):
-            lam, w = np.linalg.eigvalsh(given.A @ given.A.T), make_start(rng, given)
-            printed = float(np.linalg.norm(solution_of(given)) * lam.min()) / (2 + delta)
-            for _ in range(theory.general_matrix_steps(perp_size(given, w), accuracy, delta)):
-                w = rpgd_step(given, printed, w, share / printed**2, 0.0).w_next
-            perp, summary = (
-                perp_size(given, w),
-                {"g0": printed, "delta": delta, "step": f"{share}/g0²"},
-            )
-            evidence.as_printed(
-                perp <= accuracy * (1 + 1e-9), within=share == 1.0, perp=perp, **summary
-            )
-
-
-@check("general-matrix-any")
-def general_matrix_any(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The larger scale allowed with eigenvalues; with singular values, as printed, ‖v‖ ≥ 1 + δ
-    fails.
-    """
-    for _ in range(instances):
-        problem = make_problem(
-            rng, m=int(rng.integers(2, 6)), condition=float(rng.choice([1.5, 3.0, 6.0]))
-        )
-        lam = np.linalg.eigvalsh(problem.A @ problem.A.T)
-        gstar, delta = float(np.linalg.norm(solution_of(problem))), float(rng.choice([0.2, 1.0]))
-        weakest = problem.A.T @ np.linalg.eigh(problem.A @ problem.A.T)[1][:, 0]
-        hostile = type(problem)(problem.A, problem.A @ (gstar * weakest / np.linalg.norm(weakest)))
-        said = theory.general_matrix_any(gstar, lam, delta).value
-        for target in (problem, hostile):
-            for name, g0 in said.items():
-                smallest = min(
-                    rpgd_step(target, g0, make_start(rng, problem, kind), 1 / g0**2, 0.0).v_norm
-                    for kind in ("general", "row space", "nearly in the row space")
-                )
-                smallest = min(
-                    smallest,
-                    rpgd_step(
-                        target, g0, -weakest / np.linalg.norm(weakest), 1 / g0**2, 0.0
-                    ).v_norm,
-                )
-                summary = {
-                    "g0": g0,
-                    "g*": gstar,
-                    "delta": delta,
-                    "lambda_min": float(lam.min()),
-                    "v_norm": smallest,
-                }
-                if name == "exact":
-                    evidence.at_most("1 + δ ≤ ‖v‖", 1 + delta, smallest, **summary)
+@check("delta0-tradeoff")
+def delta0_tradeoff(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """A larger δ0 = g*² − g0² makes every T1 shorter and every T2 longer."""
+    shares = (0.99, 0.95, 0.9, 0.7, 0.5, 0.3, 0.1)
+    for _ in evidence.over(range(max(4, instances // 4))):
+        parallel, accuracy = float(rng.uniform(0, 0.9)), float(rng.choice([0.05, 0.01, 1e-3]))
+        gamma = float(rng.choice([0.01, 0.1]))
+        for name in ("a", "b"):
+            lengths = []
+            for share in shares:
+                it = plain(share, angled(math.sqrt(1 - parallel**2)))
+                if name == "a":
+                    plan = theory.two_phase_a(1.0, share, parallel, accuracy, 0.5, gamma)
+                    first = formula_a(it, accuracy, 0.5)
                 else:
-                    evidence.as_printed(smallest >= 1 + delta - 1e-9, **summary)
+                    plan = theory.two_phase_b(1.0, share, accuracy, gamma)
+                    first = formula_b(share, accuracy, gamma)[0]
+                evidence.equal("T1", plan.first, math.ceil(first - 1e-9), rtol=0.0, share=share)
+                lengths.append((plan.first, plan.second))
+            firsts, seconds = map(list, zip(*lengths, strict=True))
+            falls = firsts == sorted(firsts, reverse=True) and firsts[0] > firsts[-1]
+            grows = seconds == sorted(seconds) and seconds[0] < seconds[-1]
+            evidence.true("T1 falls and T2 grows with δ0", falls and grows, case=name)
+            evidence.as_printed(falls and grows, case=name)
 
 
-def _random_solutions(evidence: Evidence, rng: Rng, instances: int, key: str) -> None:
-    """How often the random-w* bound keeps ‖v‖ ≥ 1 + δ: all but O(1/m) of the draws."""
-    for m in (1, 9, 30, 100):
-        lam = np.ones(m)
-        if m >= 30:
-            lam[-1] = 0.05
-        gstar, delta = 2.0, 0.5
-        said = theory.general_matrix_random(gstar, lam, delta)
-        if not said.applies:
-            continue
-        g0, failed, draws = said.value[key], 0, max(100, 4 * instances)
-        problem = make_problem(rng, m=m, d=m + 5, orthogonal=True)
-        A = np.sqrt(lam)[:, None] * problem.A
-        for _ in range(draws):
-            z = rng.standard_normal(m)
-            target = type(problem)(A, np.sqrt(lam) * gstar * z / np.linalg.norm(z))
-            failed += (
-                rpgd_step(target, g0, make_start(rng, problem), 1 / g0**2, 0.0).v_norm < 1 + delta
-            )
-        summary = {"m": m, "g0": g0, "failed": failed, "draws": draws}
-        evidence.at_most("the share of failures", failed / draws, 2.0 / m, **summary)
-        evidence.as_printed(failed / draws <= 2.0 / m, **summary)
-    for m in range(2, 9):  # the root is imaginary: nothing is promised
-        said = theory.general_matrix_random(2.0, np.ones(m))
-        evidence.true("no bound for 2 ≤ m ≤ 8", not said.applies, m=m)
-        evidence.as_printed(np.isfinite(said.value[key]), within=False, m=m)
+@check("log-rate")
+def log_rate(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """All but ε fixed, T1 + T2 grows by a constant per decade of ε, as gradient descent's does."""
+    for _ in evidence.over(range(max(3, instances // 6))):
+        share, gamma = float(rng.uniform(0.3, 0.9)), float(rng.choice([0.1, 0.4]))
+        it = plain(share, angled(float(rng.uniform(0.2, 1.0))))
+        parallel, accuracies = abs(float(it.w0[0])), (1e-3, 1e-5, 1e-7)
+        for name in ("a", "b"):
+            totals = []
+            for accuracy in accuracies:
+                if name == "a":
+                    plan = theory.two_phase_a(1.0, share, parallel, accuracy, 0.9, gamma)
+                    path = first_a(it, plan)
+                else:
+                    plan = theory.two_phase_b(1.0, share, accuracy, gamma)
+                    path = rpgd_path(it, share, it.w0, [0.0] * plan.first)
+                g, w = after(it, path)
+                here = it.at(g0=g, w0=w)
+                g, w = after(here, rpgd_path(here, g, w, [gamma] * plan.second))
+                goal = math.sqrt(accuracy) if name == "a" else 2.5 * accuracy**2
+                evidence.at_most("‖r‖ at the end", end(it, g, w)[1], goal, case=name)
+                evidence.at_most("‖w⊥‖ at the end", abs(float(w[1])), accuracy, case=name)
+                totals.append(plan.total)
+            growth = np.diff(totals)
+            even = abs(growth[1] - growth[0]) <= 2 + 1e-3 * growth[0]
+            evidence.true("equal growth per decade", even, growth=growth, case=name)
+            evidence.as_printed(even, growth=growth, case=name)
 
 
-@check("general-matrix-random")
-def general_matrix_random(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """Lemma randomw, denominator 2 + δ − σ_m."""
-    _random_solutions(evidence, rng, instances, "exact")
-
-
-@check("general-matrix-random-main")
-def general_matrix_random_main(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The main text's form, denominator 2 + δ: a smaller scale, so it holds as well."""
-    _random_solutions(evidence, rng, instances, "main")
+@check("sharp-complexities")
+def sharp_complexities(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """The steps needed against T1: in the limit ε → 0 (b) is exact to leading order; at a fixed
+    ε not.
+    """
+    for _ in evidence.over(range(max(5, instances // 3))):
+        share, q0 = float(rng.uniform(0.3, 0.95)), float(rng.uniform(0.3, 1.0))
+        it = plain(share, angled(q0))
+        for accuracy in (1e-2, 1e-60):
+            needed = theory.steps_to_perp(q0, share, 1.0, accuracy).value
+            bound = math.log(1 / accuracy**2) / math.log(1 / share**2)
+            path = rpgd_path(it, share, it.w0, [0.0] * needed)
+            evidence.at_most("needed is enough", abs(path[-1].w_next[1]), accuracy)
+            evidence.at_most("and one less is not", accuracy, abs(path[-1].w[1]))
+            evidence.as_printed(needed <= math.ceil(bound), needed=needed, T1=bound)
+        ratio = theory.two_phase_b(1.0, share, 1e-60, 1.0).first / needed
+        evidence.at_most("exact to leading order", ratio, 1.1, share=share, q0=q0)
+    near = plain(0.999, angled(0.8))
+    needed = theory.steps_to_perp(0.8, 0.999, 1.0, 0.01).value
+    path = rpgd_path(near, 0.999, near.w0, [0.0] * needed)
+    evidence.true("1521 steps", abs(path[-1].w_next[1]) <= 0.01 < abs(path[-1].w[1]))
+    printed = math.log(1e4) / math.log(1 / 0.999**2)
+    evidence.at_most("T1 is three times as long", 3.0, printed / needed)

@@ -1,4 +1,4 @@
-"""Checks of single steps: identities, recursions, adaptive penalties."""
+"""Checks of single steps on orthogonal A with η = 1/g²: identities, recursions, contraction."""
 
 from __future__ import annotations
 
@@ -8,349 +8,336 @@ from typing import Any
 import numpy as np
 
 from ... import theory
-from ...methods import RPGD
-from ...run import run
-from ...schedules import curvature
 from ..evidence import Evidence, check
-from ..instances import make_instance, make_problem, make_start, perp_size, solution_of
-from ..simulate import Step, rpgd_path, rpgd_step, wn_step
+from ..instances import Instance, Rng, angled, make, plain
+from ..simulate import Step, after, rpgd_path, rpgd_step
 
-Rng = np.random.Generator
+KINDS = ("general", "general", "nearly in the row space", "orthogonal")
+SHARES = (-1.5, -0.5, 0.2, 0.6, 1.2, 3.0)
+UNDER = (0.2, 0.6, 0.95)
 
 
-def _path(
-    rng: Rng, gammas: int = 3, under: bool | None = None
-) -> tuple[list[Step], Any, float, dict[str, Any]]:
-    """A few steps of rPGD with η = 1/g² on an orthogonal A; `under` forces 0 < g0 < g*."""
-    problem = make_problem(rng, orthogonal=True)
-    gstar = float(np.linalg.norm(problem.y))
-    w0 = make_start(
-        rng,
-        problem,
-        str(rng.choice(["general", "general", "nearly in the row space", "orthogonal"])),
-    )
-    share = (
-        float(rng.choice([0.2, 0.6, 0.95]))
-        if under
-        else float(rng.choice([-1.5, -0.5, 0.2, 0.6, 1.2, 3.0]))
-    )
-    gamma = float(rng.choice([0.05, 0.3, 0.5]))
-    g0 = share * gstar
-    steps = rpgd_path(problem, g0, w0, [0.0 if under else gamma, *[gamma] * (gammas - 1)])
-    return (
-        steps,
-        problem.A,
-        gstar,
-        {"g0": g0, "g*": gstar, "gamma": gamma, "parallel": float(np.linalg.norm(problem.A @ w0))},
-    )
+def start(rng: Rng, shares: tuple[float, ...] = SHARES) -> Instance:
+    """An orthogonal A, and a scale that is one of these shares of g*."""
+    it = make(rng, KINDS, orthogonal=True)
+    return it.at(g0=float(rng.choice(shares)) * it.gstar)
+
+
+def walk(
+    rng: Rng, count: int, shares: tuple[float, ...] = SHARES, frozen: bool = False
+) -> tuple[Instance, float, list[Step]]:
+    """A few steps with some γ, the first one frozen on request."""
+    it, gamma = start(rng, shares), float(rng.choice([0.05, 0.3, 0.5]))
+    gammas = [0.0 if frozen else gamma, *[gamma] * (count - 1)]
+    return it, gamma, rpgd_path(it, it.g0, it.w0, gammas)
 
 
 @check("step-identities")
 def step_identities(evidence: Evidence, rng: Rng, instances: int) -> None:
     """All five identities of a simulated step."""
-    for _ in range(instances):
-        steps, A, _, summary = _path(rng, 1)
-        step = steps[0]
-        y = A @ (step.g * step.w) - step.residual
-        said = theory.step_identities(
-            step.g, step.g_next, float(np.linalg.norm(A @ step.w)), y
-        ).value
-        after = A @ step.w_next
-        size = float(np.linalg.norm(after))
-        evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-11, **summary)
-        evidence.equal("Aw'", said["Aw"], after, rtol=1e-11, **summary)
-        evidence.equal("‖Aw'‖", said["parallel"], size, rtol=1e-11, **summary)
-        evidence.equal(
-            "1 − ‖Aw'‖²", said["perp_square"], 1 - size**2, rtol=1e-9, atol=1e-13, **summary
-        )
+    for _ in evidence.over(range(instances)):
+        it, _, (step,) = walk(rng, 1)
+        said = theory.step_identities(step.g, step.g_next, it.p(step.w), it.y)
+        later = it.A @ step.w_next
+        size, summary = float(np.linalg.norm(later)), it.summary
         gap = step.g_next**2 * (1 - size**2)
-        evidence.equal(
-            "the gap", said["gap"], gap, rtol=1e-9, atol=1e-12 * step.g_next**2, **summary
-        )
-        evidence.as_printed(np.isclose(said["v_norm"], step.v_norm, rtol=1e-9), **summary)
+        printed = {
+            "v_norm": step.v_norm,
+            "Aw": later,
+            "parallel": size,
+            "perp_square": 1 - size**2,
+            "gap": gap,
+        }
+        atol = {"perp_square": 1e-13, "gap": 1e-13 * step.g_next**2}
+        for key, observed in printed.items():
+            evidence.equal(
+                key, said.value[key], observed, rtol=1e-8, atol=atol.get(key, 0.0), **summary
+            )
+        evidence.as_printed(np.isclose(step.g * step.v_norm * later, it.y, rtol=1e-9).all())
 
 
 @check("scale-step-bound")
 def scale_step_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The exact step of g and its bound; near a solution the bound is attained."""
-    for index in range(instances):
-        steps, _, gstar, summary = _path(rng, 1)
-        step = steps[0]
-        if index % 4 == 0:  # a start next to the solution, where r is small and the bound tight
-            problem = make_problem(rng, orthogonal=True)
-            gstar = float(np.linalg.norm(problem.y))
-            step = rpgd_step(
-                problem,
-                gstar * 0.9999,
-                solution_of(problem) / gstar,
-                1 / (gstar * 0.9999) ** 2,
-                0.3,
-            )
-        gamma = 0.3 if index % 4 == 0 else summary["gamma"]
-        said = theory.scale_step(step.g, step.v_norm, float(np.linalg.norm(step.residual)), gamma)
-        evidence.equal("g'", said.value["exact"], step.g_next, rtol=1e-10, **summary)
-        if step.g > 0:
-            evidence.at_most("g' ≤ its bound", step.g_next, said.value["bound"], **summary)
-        else:
-            evidence.at_most(
-                "g' ≥ its bound for g < 0", -step.g_next, -said.value["bound"], **summary
-            )
-        evidence.as_printed(
-            step.g_next <= said.value["bound"] + 1e-12 * abs(step.g), within=step.g > 0, **summary
+    """The exact step of g and its bound; at a solution the bound is attained."""
+    for index in evidence.over(range(instances)):
+        it, gamma, (step,) = walk(rng, 1)
+        if index % 4 == 0:  # next to the solution, where r is small and the bound tight
+            it = it.at(g0=0.9999 * it.gstar, w0=it.x / it.gstar)
+            step = rpgd_step(it, it.g0, it.w0, 1 / it.g0**2, gamma)
+        residual = float(np.linalg.norm(step.residual))
+        said = theory.scale_step(step.g, step.v_norm, residual, gamma)
+        summary = it.summary | {"gamma": gamma}
+        evidence.equal("g'", said.value["exact"], step.g_next, rtol=1e-9, **summary)
+        sign = np.sign(step.g)
+        evidence.at_most("the bound", sign * step.g_next, sign * said.value["bound"], **summary)
+        evidence.equal(
+            "its gap",
+            said.value["bound"] - step.g_next,
+            gamma / (2 * step.g) * residual**2,
+            rtol=1e-6,
+            atol=1e-12 * it.gstar,
+            **summary,
         )
-    problem = make_problem(rng, orthogonal=True)
-    negative = rpgd_step(problem, -1.0, make_start(rng, problem), 1.0, 0.3)
-    bound = theory.scale_step(
-        -1.0, negative.v_norm, float(np.linalg.norm(negative.residual)), 0.3
-    ).value["bound"]
-    evidence.as_printed(
-        negative.g_next <= bound, within=False, g=-1.0, g_next=negative.g_next, bound=bound
-    )
+        evidence.true("applies for g > 0", said.applies == (step.g > 0), **summary)
+        printed = step.g + 0.5 * gamma * step.g * (step.v_norm**2 - 1)
+        within = step.g_next <= printed + 1e-12 * abs(step.g)
+        evidence.as_printed(within, within=step.g > 0, **summary)
 
 
 @check("scale-step-identity")
 def scale_step_identity(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The identity between two consecutive steps, exact and as printed."""
-    for _ in range(instances):
-        steps, _, _, summary = _path(rng, 2)
-        first, second = steps
-        a, b = first.g * first.v_norm, second.g * second.v_norm
-        said = theory.scale_gap(a, b, second.g, summary["gamma"]).value
-        observed = b - second.g_next
-        size = abs(a) + abs(b)
-        evidence.equal("b − g'", said["exact"], observed, rtol=1e-9, atol=1e-12 * size, **summary)
-        evidence.as_printed(
-            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **summary
-        )
+    """The identity between two consecutive steps, exact and as printed; what it is used for."""
+    for _ in evidence.over(range(instances)):
+        it, gamma, (first, second) = walk(rng, 2)
+        a, b, g = first.g * first.v_norm, second.g * second.v_norm, second.g
+        said, summary = theory.scale_gap(a, b, g, gamma), it.summary | {"gamma": gamma}
+        observed, size = b - second.g_next, abs(a) + abs(b)
+        atol = 1e-11 * size
+        evidence.equal("b − g'", said.value["exact"], observed, rtol=1e-8, atol=atol, **summary)
+        printed = (1 - gamma) * (a - g) - (a - b) * (1 - gamma * a * (a + b) / (g * (g + a)))
+        evidence.equal("as printed", said.value["printed"], printed, rtol=1e-9, atol=atol)
+        evidence.true("γ ≤ 1", said.applies)
+        evidence.as_printed(np.isclose(printed, observed, rtol=1e-6, atol=1e-9 * size), **summary)
+        if 0 < g <= a:
+            evidence.at_most("g' ≤ b", second.g_next, b, slack=1e-12, **summary)
+            contracted = (1 - gamma) * (a - g) + 1e-12 * size
+            evidence.at_most("γ ≤ ½ contracts", observed, contracted, **summary)
+    evidence.true("γ > 1", not theory.scale_gap(2.0, 1.9, 1.0, 1.1).applies)
+
+
+@check("scale-increases-lemma")
+def scale_increases_lemma(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """From the second step on g grows exactly where it is under a = g_{t−1}‖v_{t−1}‖."""
+    for _ in evidence.over(range(instances)):
+        it, gamma, steps = walk(rng, 4)
+        for first, second in pairwise(steps):
+            a = first.g * first.v_norm
+            said = theory.scale_increases(second.g, a, gamma)
+            grows, summary = second.g_next > second.g, it.summary | {"gamma": gamma}
+            if abs(a - second.g) > 1e-9 * abs(a):
+                evidence.true("g grows iff g < a", said.value == grows, **summary)
+                evidence.true("applies", said.applies == (second.g < a), **summary)
+                evidence.as_printed(grows or second.g >= a, **summary)
+            grown = gamma * (a - second.g) * it.p(second.w) ** 2
+            evidence.equal(
+                "by γ(a − g)p²", grown, second.g_next - second.g, rtol=1e-7, atol=1e-12 * abs(a)
+            )
+    frozen = theory.scale_increases(1.0, 2.0, 0.0)
+    evidence.true("γ = 0 freezes it", not frozen.value and not frozen.applies)
 
 
 @check("scale-increases")
 def scale_increases(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """g grows from the second step on where it is under g_{t−1}‖v_{t−1}‖; not from any g0 > 0."""
-    for _ in range(instances):
-        steps, _, _, summary = _path(rng, 4, under=True)
-        for first, second in pairwise(steps):
-            said = theory.scale_increases(second.g, first.g * first.v_norm, summary["gamma"])
-            if said.applies:
-                evidence.true("g grows", second.g_next > second.g * (1 - 1e-15), **summary)
-        any_start, _, _, summary = _path(rng, 1)
-        if any_start[0].g > 0:
-            evidence.as_printed(
-                any_start[0].g_next >= any_start[0].g * (1 - 1e-12),
-                next=any_start[0].g_next,
-                **summary,
+    """From which starts the scale grows for ever; not from any g0 > 0."""
+    for index in evidence.over(range(instances)):
+        it = start(rng, (0.3, 0.9, 1.3, 4.0))
+        gamma = float(rng.choice([0.1, 0.5, 0.9]))
+        frozen = index % 3 > 0
+        first = 0.0 if frozen else gamma
+        steps = rpgd_path(it, it.g0, it.w0, [first, *[gamma] * 12])
+        said = theory.scale_keeps_increasing(it.g0, it.p(it.w0), it.gstar, gamma, first)
+        grows = all(s.g_next >= s.g * (1 - 1e-12) for s in steps)
+        summary = it.summary | {"gamma": gamma, "first step frozen": frozen}
+        if frozen:
+            grown = steps[1].g_next - it.g0
+            evidence.equal(
+                "g2 − g0", said.value, grown, rtol=1e-8, atol=1e-13 * it.gstar, **summary
             )
+            if abs(it.g0 * it.p(it.w0) - it.gstar) > 1e-6 * it.gstar:
+                evidence.true("for ever iff g0p0 < g*", said.applies == grows, **summary)
+        else:
+            evidence.true("a free first step is not covered", not said.applies, **summary)
+        evidence.as_printed(grows, within=frozen and it.g0 < it.gstar, **summary)
+    for arguments in ((-0.5, 0.6, 1.0, 0.1), (0.5, 0.6, 1.0, 1.0), (0.5, 0.6, 1.0, 0.0)):
+        evidence.true("its range", not theory.scale_keeps_increasing(*arguments).applies)
 
 
 @check("gv-recursion")
 def gv_recursion(evidence: Evidence, rng: Rng, instances: int) -> None:
     """g²‖v‖² from step to step."""
-    for _ in range(instances):
-        steps, A, _, summary = _path(rng, 2)
-        first, second = steps
-        parallel = float(np.linalg.norm(A @ second.w))
-        said = theory.scale_norm_recursion(first.g * first.v_norm, second.g, parallel).value
+    for _ in evidence.over(range(instances)):
+        it, _, (first, second) = walk(rng, 2)
+        a, p = first.g * first.v_norm, it.p(second.w)
+        said = theory.scale_norm_recursion(a, second.g, p).value
         observed = (second.g * second.v_norm) ** 2
-        evidence.equal("g²‖v‖²", said["exact"], observed, rtol=1e-10, **summary)
-        evidence.as_printed(np.isclose(said["printed"], observed, rtol=1e-7), **summary)
+        evidence.equal("g²‖v‖²", said["exact"], observed, rtol=1e-9, **it.summary)
+        printed = a**2 + (second.g**2 - a**2) * (1 - p) ** 2
+        evidence.equal("as printed", said["printed"], printed, rtol=1e-10, **it.summary)
+        evidence.as_printed(np.isclose(printed, observed, rtol=1e-7), **it.summary)
 
 
 @check("perp-bound")
 def perp_bound(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """The bound on ‖w⊥‖² along a path under g*."""
-    for _ in range(instances):
-        steps, A, gstar, summary = _path(rng, 5, under=True)
-        parallels = [float(np.linalg.norm(A @ step.w)) for step in steps]
-        said = theory.perp_bound([step.g for step in steps], parallels, gstar)
-        after = float(np.linalg.norm(A @ steps[-1].w_next))
-        if said.applies:
-            evidence.at_most("‖w⊥‖²", 1 - after**2, said.value, slack=1e-9, **summary)
-            evidence.equal(
-                "‖w⊥‖² = 1 − ‖Aw‖²",
-                1 - parallels[0] ** 2,
-                _perp_square(A, steps[0].w),
-                rtol=1e-9,
-                atol=1e-14,
-                **summary,
-            )
-        perp = float(np.sqrt(_perp_square(A, steps[0].w)))
-        evidence.as_printed(
-            perp <= 1 - parallels[0] ** 2 + 1e-12,
-            perp=perp,
-            one_minus=1 - parallels[0] ** 2,
-            **summary,
+    """The bound on ‖w⊥‖² along a path under g*; all but attained for a tiny w⊥ at g ≈ g*."""
+    for index in evidence.over(range(instances)):
+        it, _, steps = walk(rng, 5, UNDER, frozen=index % 2 == 0)
+        scales, parallels = [s.g for s in steps], [it.p(s.w) for s in steps]
+        said, summary = theory.perp_bound(scales, parallels, it.gstar), it.summary
+        under = max(np.abs(scales)) <= it.gstar
+        evidence.true("|g_i| ≤ g*", said.applies == under, **summary)
+        last = 1 - it.p(steps[-1].w_next) ** 2
+        if under:
+            evidence.at_most("‖w⊥‖²", last, said.value, slack=1e-9, **summary)
+        evidence.equal(
+            "‖w⊥‖² = 1 − ‖Aw‖²", 1 - parallels[0] ** 2, it.q(it.w0) ** 2, rtol=1e-8, atol=1e-14
         )
-
-
-def _perp_square(A: Any, w: Any) -> float:
-    rest = w - A.T @ (A @ w)
-    return float(rest @ rest)
+        perp = it.q(it.w0)
+        evidence.as_printed(perp <= 1 - parallels[0] ** 2 + 1e-12, perp=perp, **summary)
+    for share in (0.999, 0.9999):
+        it = plain(share, angled(1e-3))
+        steps = rpgd_path(it, share, it.w0, [0.0] * 20)
+        said = theory.perp_bound([s.g for s in steps], [abs(s.w[0]) for s in steps], 1.0)
+        shrunk = np.log(steps[-1].w_next[1] ** 2 / it.w0[1] ** 2)
+        bound = np.log(said.value / (1 - it.w0[0] ** 2))
+        evidence.equal("all but attained", bound, shrunk, rtol=5e-3, share=share)
+        evidence.equal("its last factor", said.value, it.w0[1] ** 2 * np.exp(bound), rtol=1e-8)
+    for sign in (-1.0, 1.0):
+        outside = theory.perp_bound([sign * 1.5, sign * 1.5], [0.9, 0.9], 1.0)
+        evidence.true("|g_i| > g*", not outside.applies)
 
 
 @check("perp-contraction")
 def perp_contraction(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖w⊥‖ after one step, exactly, and its bound."""
-    for _ in range(instances):
-        steps, A, gstar, summary = _path(rng, 1)
-        before, after = _perp_square(A, steps[0].w), _perp_square(A, steps[0].w_next)
-        said = theory.perp_contraction(float(np.sqrt(before)), steps[0].g, gstar).value
-        evidence.equal("‖w⊥'‖²", said["exact"], after, rtol=1e-9, atol=1e-14, **summary)
-        evidence.at_most("its bound", after, said["bound"], slack=1e-9, **summary)
-        evidence.as_printed(after <= said["bound"] * (1 + 1e-9) + 1e-14, **summary)
+    """‖w⊥‖ after one step and after many at a fixed scale, and the exact number of steps."""
+    for _ in evidence.over(range(instances)):
+        it, _, (step,) = walk(rng, 1)
+        before, later = it.q(step.w), it.q(step.w_next)
+        said = theory.perp_contraction(before, step.g, it.gstar).value
+        evidence.equal("‖w⊥'‖²", said["exact"], later**2, rtol=1e-8, atol=1e-14, **it.summary)
+        evidence.at_most("its bound", later**2, said["bound"] + 1e-14, slack=1e-9, **it.summary)
+        bound = (step.g / it.gstar) ** 2 * before**2
+        evidence.equal("the bound", said["bound"], bound, rtol=1e-9, atol=1e-16, **it.summary)
+        evidence.as_printed(later**2 <= bound * (1 + 1e-9) + 1e-14, **it.summary)
+        # many steps, where w⊥ is a coordinate and exact to its last digit
+        share, q0 = float(rng.choice([0.3, 0.9, 0.99, 1.0, 1.5, -0.7])), float(rng.uniform(0.1, 1))
+        alone = plain(share * it.gstar, angled(q0), y=it.gstar)
+        count = int(rng.integers(1, 60))
+        perps = [abs(s.w_next[1]) for s in rpgd_path(alone, alone.g0, alone.w0, [0.0] * count)]
+        said_after = theory.perp_after(q0, alone.g0, it.gstar, count).value
+        evidence.equal("after t steps", said_after, perps[-1], rtol=1e-9, share=share, q0=q0)
+        if perps[-1] < q0 * (1 - 1e-9):
+            accuracy = perps[-1] * (1 + 1e-7)
+            needed = theory.steps_to_perp(q0, alone.g0, it.gstar, accuracy)
+            first = 1 + int(np.argmax(np.array(perps) <= accuracy))
+            evidence.equal("the steps to it", needed.value, first, rtol=0.0, share=share, q0=q0)
+            evidence.true("they are reached", needed.applies)
+    for q0, share in ((0.9, 1.5), (0.3, 1.5)):  # over g*, w⊥ tends to √(1 − g*²/g²) = 0.745
+        never = theory.steps_to_perp(q0, share, 1.0, 0.2)
+        evidence.true("never", never.value == np.inf and not never.applies)
+    evidence.true("already there", theory.steps_to_perp(0.1, 0.5, 1.0, 0.1).value == 0)
+    evidence.true("already there", theory.steps_to_perp(0.0, 0.5, 1.0, 1e-9).value == 0)
+    evidence.true("a rest point", theory.steps_to_perp(0.6, 1.25, 1.0, 0.5).value == np.inf)
+    evidence.true("just out of reach", theory.steps_to_perp(0.9, 1.5, 1.0, 0.74).value == np.inf)
+    for share in (1e-3, 0.8):  # κᵗ overflows, and ‖w⊥‖ underflows
+        gone = theory.perp_after(0.5, share, 1.0, 5000).value
+        evidence.equal("nothing is left", gone, 0.0, rtol=0.0)
+    evidence.equal("w⊥ = 0 stays", theory.perp_after(0.0, 0.5, 1.0, 3).value, 0.0, rtol=0.0)
+    evidence.true("ε = 0", not theory.steps_to_perp(0.0, 0.5, 1.0, 0.0).applies)
 
 
 @check("loss-gap")
 def loss_gap(evidence: Evidence, rng: Rng, instances: int) -> None:
     """‖r‖² after one step."""
-    for _ in range(instances):
-        steps, A, _, summary = _path(rng, 2)
-        first, second = steps
-        said = theory.loss_gap(
-            first.g_next, first.g, first.v_norm, float(np.linalg.norm(A @ first.w_next))
-        ).value
+    for _ in evidence.over(range(instances)):
+        it, _, (first, second) = walk(rng, 2)
+        p = it.p(first.w_next)
+        said = theory.loss_gap(first.g_next, first.g, first.v_norm, p).value
         observed = float(second.residual @ second.residual)
         size = first.g_next**2 + (first.g * first.v_norm) ** 2
-        evidence.equal("‖r'‖²", said["exact"], observed, rtol=1e-9, atol=1e-13 * size, **summary)
-        evidence.as_printed(
-            np.isclose(said["printed"], observed, rtol=1e-6, atol=1e-9 * size), **summary
-        )
+        atol = 1e-12 * size
+        evidence.equal("‖r'‖²", said["exact"], observed, rtol=1e-8, atol=atol, **it.summary)
+        printed = (first.g_next - first.g * first.v_norm) ** 2
+        evidence.equal("as printed", said["printed"], printed, rtol=1e-9, atol=atol)
+        evidence.at_most("≤, all that is used", observed, printed + atol, **it.summary)
+        evidence.as_printed(np.isclose(printed, observed, rtol=1e-6, atol=1e-9 * size))
+
+
+@check("large-scale-step")
+def large_scale_step(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """With γ = 1 from g0 = 0.9 g* the direction ends far off; with γ = 0.01 it does not."""
+    for _ in evidence.over(range(max(5, instances // 2))):
+        share, y = float(rng.uniform(0.85, 0.95)), float(rng.choice([0.2, 1.0, 5.0]))
+        it = plain(share * y, [0.0, 1.0], y=y)
+        ends = {}
+        for gamma, count in ((1.0, 300), (0.01, 3000)):
+            steps = rpgd_path(it, it.g0, it.w0, [gamma] * count)
+            ends[gamma] = abs(after(it, steps)[1][1])
+            perp = 1.0
+            for step in steps:
+                perp = float(np.sqrt(theory.perp_contraction(perp, step.g, y).value["exact"]))
+            evidence.equal("‖w⊥‖ from the scales", perp, ends[gamma], rtol=1e-6, share=share)
+            over = max(abs(s.g) for s in steps) > y
+            evidence.true("g passes g* for γ = 1", over or gamma < 1)
+        evidence.at_most("a small γ turns w in", ends[0.01], 0.02)
+        evidence.as_printed(ends[1.0] > 0.4, perp=ends[1.0], share=share)
 
 
 @check("escape-stationary")
 def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖Aw1‖ after one step; and a start from which the flow falls into S, from where rPGD still
-    converges.
-    """
-    for index in range(instances):
-        steps, A, gstar, summary = _path(rng, 1)
-        parallel = float(np.linalg.norm(A @ steps[0].w))
-        said = theory.escape(steps[0].g, parallel, gstar).value
-        observed = float(np.linalg.norm(A @ steps[0].w_next))
-        evidence.equal("‖Aw1‖", said, observed, rtol=1e-10, **summary)
-        evidence.as_printed(observed > 0, **summary)
-        if index < 4:
-            # m = 1, F0 = q0² e^{g0²/c} = 1 and g0·w0ᵀx* < 0: the flow goes to S.
-            problem = make_problem(rng, orthogonal=True, m=1)
-            g0, c = 0.5, 0.3
-            q0 = float(np.exp(-(g0**2) / (2 * c)))
-            inside = -solution_of(problem) / np.linalg.norm(solution_of(problem))
-            rest = make_start(rng, problem, "orthogonal")
-            w0 = np.sqrt(1 - q0**2) * inside + q0 * rest
-            result = run(RPGD(curvature(), 0.1), problem, g0, w0, tolerance=1e-10)
-            evidence.true(
-                "rPGD converges from the basin of S", result.status == "converged", g0=g0, q0=q0
-            )
+    """‖Aw1‖ after one step; and which starts end in the 2-cycle ±(γg*/(2 − γ), −w*)."""
+    for index in evidence.over(range(2 * instances)):
+        it = start(rng, (-1.5, -0.5, -0.05, 0.01, 0.1, 0.5, 2.0))
+        if index % 2:  # against w*, where the cycle is
+            lean = it.w0 - float(rng.uniform(0.5, 3.0)) * it.x / it.gstar * np.sign(it.g0)
+            it = it.at(w0=lean / np.linalg.norm(lean))
+        gamma = float(rng.choice([0.05, 0.3, 0.5, 0.7, 0.95]))
+        step = rpgd_step(it, it.g0, it.w0, 1 / it.g0**2, gamma)
+        said, p1 = theory.escape(it.g0, it.p(it.w0), it.gstar), it.p(step.w_next)
+        evidence.equal("‖Aw1‖", said.value, p1, rtol=1e-9, **it.summary)
+        evidence.true("g0 ≠ 0", said.applies)
+        _cycle(evidence, it, gamma)
+    # on the edge of the basin for γ > ½: both of the first two steps must change the sign
+    for gamma, q0, largest in (
+        (0.6, 0.3, 3.0),
+        (0.8, 0.3, 3.0),
+        (0.95, 0.3, 8.0),
+        (0.995, 0.14, 40.0),
+    ):
+        for g0 in np.geomspace(0.02 * largest, largest, 24):
+            _cycle(evidence, plain(float(g0), angled(q0) * [-1, 1], y=1.0), gamma)
+    tied = theory.two_cycle_basin(1.0, -1.0, 1.0, 1.0, 0.5)  # g1 = 0
+    evidence.true("exactly zero is left open", not tied.applies)
+    evidence.true("g0 = 0", not theory.two_cycle_basin(0.0, -1.0, 1.0, 1.0, 0.5).applies)
+    skew = make(rng, ("general",), m=3, condition=3.0)
+    evidence.true("general A", not theory.two_cycle(skew.problem, 0.5, skew.w0, 0.3).applies)
+    for step_size in (0.0, -0.1, 1.5):
+        outside = theory.two_cycle(plain(0.5, [0, 1]).problem, 0.5, [0, 1], step_size)
+        evidence.true("0 < γ ≤ 1", not outside.applies and not outside.trapped)
+    evidence.true("g0 = 0", not theory.escape(0.0, 0.5, 1.0).applies)
+    evidence.true("y = 0", not theory.escape(1.0, 0.5, 0.0).applies)
 
 
-@check("orthogonal-gstar")
-def orthogonal_gstar(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """g* against the norm of the pseudo-inverse's solution."""
-    for _ in range(instances):
-        problem = make_problem(rng, orthogonal=True)
-        best = float(np.linalg.norm(np.linalg.pinv(problem.A) @ problem.y))
-        said = theory.orthogonal_gstar(problem.y).value
-        evidence.equal("g*", said, best, rtol=1e-12)
-        evidence.as_printed(np.isclose(said, best))
-
-
-@check("adaptive-lambda")
-def adaptive_lambda(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """x' = x − η_x(Aᵀr + 2λx) for both methods; the printed λ does not satisfy it."""
-    for _ in range(instances):
-        it = make_instance(rng, ("general", "orthogonal"))
-        eta, gamma = 0.1 / (1 + it.g0**2), 0.05
-        one = rpgd_step(it.problem, it.g0, it.w0, eta, gamma)
-        x = it.g0 * it.w0
-        said = theory.adaptive_lambda_rpgd(it.g0, one.g_next, one.v_norm, eta).value
-        observed = one.g_next * one.w_next
-        evidence.equal(
-            "rPGD's x'",
-            x - said["step"] * (one.pull + 2 * said["penalty"] * x),
-            observed,
-            rtol=1e-10,
-            **it.summary,
-        )
-        printed = x - said["step"] * (one.pull + 2 * said["printed"] * x)
-        evidence.as_printed(np.allclose(printed, observed, rtol=1e-6, atol=1e-9), **it.summary)
-        norm = float(rng.choice([0.7, 1.0, 1.8]))
-        two = wn_step(it.problem, it.g0, norm * it.w0, eta, gamma)
-        along = float(norm * it.w0 @ two.pull)
-        said = theory.adaptive_lambda_wn(it.g0, two.g_next, norm, two.v_norm, along, eta).value
-        observed = two.g_next * two.w_next / two.v_norm
-        evidence.equal(
-            "WN's x'",
-            x - said["step"] * (two.pull + 2 * said["penalty"] * x),
-            observed,
-            rtol=1e-10,
-            **it.summary,
-        )
-        printed = x - said["step"] * (two.pull + 2 * said["printed"] * x)
-        evidence.as_printed(
-            np.allclose(printed, observed, rtol=1e-6, atol=1e-9), method="WN", **it.summary
-        )
-
-
-@check("adaptive-lambda-sign")
-def adaptive_lambda_sign(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """λ_t > 0 for a tiny scale step iff ‖A g w‖ < g*; λ_t → 0 near the solution."""
-    for _ in range(instances):
-        problem = make_problem(rng, orthogonal=True)
-        gstar = float(np.linalg.norm(problem.y))
-        g = float(rng.choice([0.3, 0.9, 1.5, 3.0])) * gstar
-        w0 = make_start(
-            rng, problem, str(rng.choice(["general", "row space", "nearly in the row space"]))
-        )
-        parallel = float(np.linalg.norm(problem.A @ w0))
-        step = rpgd_step(problem, g, w0, 1 / g**2, 1e-9)
-        # λ at η = 1/g², written out
-        penalty = (step.g * step.v_norm - step.g_next) / (2 * step.g_next)
-        said = theory.adaptive_lambda_sign(g, parallel, gstar)
-        summary = {"g": g, "g*": gstar, "parallel": parallel, "penalty": penalty}
-        evidence.equal(
-            "the room for g'",
-            said.value,
-            g * step.v_norm - g,
-            rtol=1e-8,
-            atol=1e-10 * gstar,
-            **summary,
-        )
-        if abs(g * parallel - gstar) > 1e-6:
-            evidence.true("the sign", (penalty > 0) == said.applies, **summary)
-            evidence.as_printed(penalty > 0, within=said.applies, **summary)
-        close = rpgd_step(problem, gstar, solution_of(problem) / gstar, 1 / gstar**2, 0.1)
-        evidence.true("λ → 0 at the solution", abs(close.v_norm - 1) < 1e-12, **summary)
-
-
-@check("discrete-wn")
-def discrete_wn(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖w'‖² and w⊥' of a WN step."""
-    for _ in range(instances):
-        it = make_instance(rng)
-        w = float(rng.choice([0.5, 1.0, 3.0])) * it.w0
-        eta = float(rng.choice([0.01, 0.3]))
-        step = wn_step(it.problem, it.g0, w, eta, 0.1)
-        said = theory.wn_step(it.g0, w, step.pull, eta).value
-        evidence.equal(
-            "‖w'‖²", said["square"], float(step.w_next @ step.w_next), rtol=1e-11, **it.summary
-        )
-        before, after = perp_size(it.problem, w), perp_size(it.problem, step.w_next)
-        evidence.equal(
-            "‖w⊥'‖", abs(said["perp_factor"]) * before, after, rtol=1e-7, atol=1e-12, **it.summary
-        )
-
-
-@check("discrete-rpgd")
-def discrete_rpgd(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖v‖, w⊥' and whether it grows, for an rPGD step."""
-    for _ in range(instances):
-        it = make_instance(rng, ("general", "orthogonal", "nearly in the row space"))
-        eta = float(rng.choice([0.01, 0.3]))
-        step = rpgd_step(it.problem, it.g0, it.w0, eta, 0.1)
-        said = theory.rpgd_step(it.g0, it.w0, step.pull, eta).value
-        evidence.equal("‖v‖", said["v_norm"], step.v_norm, rtol=1e-9, **it.summary)
-        before, after = perp_size(it.problem, it.w0), perp_size(it.problem, step.w_next)
-        evidence.equal(
-            "‖w⊥'‖", said["perp_factor"] * before, after, rtol=1e-7, atol=1e-12, **it.summary
-        )
-        if abs(after - before) > 1e-9 * before:
-            evidence.true("whether w⊥ grows", said["perp_grows"] == (after > before), **it.summary)
+def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
+    """Run until a cycle or a solution; and the same with A and y in other units."""
+    summary: dict[str, Any] = it.summary | {"gamma": gamma}
+    said = theory.two_cycle(it.problem, it.g0, it.w0, gamma)
+    count = int(400 / gamma)
+    path = rpgd_path(it, it.g0, it.w0, [gamma] * count)
+    g, w = after(it, path)
+    loss = it.loss(g * w)
+    in_cycle = loss > 0.5 * float(it.y @ it.y)
+    evidence.true("trapped iff it ends in the cycle", said.trapped == in_cycle, **summary)
+    evidence.true("it applies", said.applies, **summary)
+    if in_cycle:
+        evidence.equal("|g| in the cycle", said.scale, abs(g), rtol=1e-3, **summary)
+        evidence.equal("the loss in the cycle", said.loss, loss, rtol=1e-3, **summary)
+        evidence.equal("w = −w*·sign", -np.sign(g) * it.x / it.gstar, w, rtol=2e-2, **summary)
+        evidence.at_most("γ was not safe", said.safe_step, gamma, **summary)
+        thawed = rpgd_path(it, it.g0, it.w0, [0.0, *[gamma] * count])
+        g, w = after(it, thawed)
+        evidence.at_most("a frozen first step escapes", it.loss(g * w), 1e-6 * it.gstar**2)
+    else:
+        evidence.at_most("else it converges", loss, 1e-3 * it.gstar**2, **summary)
+    share = abs(it.g0) / (it.gstar + abs(it.g0))
+    evidence.equal("the safe step", said.safe_step, share, rtol=1e-9, **summary)
+    against = theory.two_cycle_basin(it.g0, -np.sign(it.g0), 1.0, it.gstar, 1.0001 * share)
+    evidence.true("just above it some start is trapped", against.value, **summary)
+    cosine = float(it.w0 @ it.x) / it.gstar
+    basin = theory.two_cycle_basin(it.g0, cosine, min(1.0, it.p(it.w0)), it.gstar, gamma)
+    evidence.true("the basin in numbers", basin.value == in_cycle, **summary)
+    doubled = it.at(A=2.0 * it.A)
+    other = theory.two_cycle(doubled.problem, it.g0, it.w0, gamma / 4.0)
+    evidence.true("A and y doubled: γ/4", other.trapped == in_cycle, **summary)
+    evidence.equal("the loss in other units", other.loss, 4.0 * said.loss, rtol=1e-9)
+    evidence.equal("the safe step in other units", other.safe_step, share / 4.0, rtol=1e-9)
+    evidence.as_printed(not in_cycle, loss=loss, **summary)

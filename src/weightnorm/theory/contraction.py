@@ -1,0 +1,177 @@
+"""How fast rPGD forgets w⊥ on orthogonal A with η = 1/g² (Lemma E.6, eq. 37), exactly."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from .formula import formula, log1p, whole
+from .statement import Value, assume
+
+
+@formula
+def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
+    """A bound on ‖w⊥‖² after t steps of rPGD, from the scales on the way; orthogonal A, η = 1/g².
+
+    ‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖² with h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g*
+    (Lemma E.6). w⊥ is the part of the direction that no row of A sees. The paper prints ‖w⊥‖ for
+    ‖w⊥‖² = 1 − ‖Aw‖², and sums over i = 1 … t, which is valid after a frozen first step.
+
+    Parameters
+    ----------
+    scales : (t,) array
+        g_0, …, g_{t−1}, the scales before each step.
+    parallels : (t,) array
+        ‖Aw_0‖, …, ‖Aw_{t−1}‖, the norms of the directions' parts in the row space of A.
+    gstar : float
+        g*, the norm of the minimum-norm solution.
+
+    Returns
+    -------
+    Value
+        `.value` is the bound on ‖w_t⊥‖², a number.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import perp_bound
+    >>> round(perp_bound([1.0, 1.0], [0.5, 0.9], gstar=3.0).value, 4)
+    0.2845
+    """
+    g = _validate.array("scales", scales, ndim=1)
+    p = _validate.vector("parallels", parallels, g.size)
+    h = gstar**2 - (g * p) ** 2
+    bound = float(np.exp(-np.sum(h / (gstar**2 + h))) * (1.0 - p[0] ** 2))
+    return Value(
+        bound,
+        assumptions=(assume("|g_i| ≤ g*", (np.abs(g) <= gstar).all()),),
+        paper="Lemma E.6 (exact form)",
+    )
+
+
+@formula
+def perp_contraction(perp: float, g: float, gstar: float) -> Value:
+    """The square of ‖w⊥‖ after one step of rPGD, exactly and bounded; orthogonal A, η = 1/g².
+
+    ‖w⊥_{t+1}‖² = ‖w⊥‖²/(‖w⊥‖² + g*²/g²) ≤ (g²/g*²)‖w⊥‖² (eq. 37). w⊥ is the part of the unit
+    direction that no row of A sees.
+
+    Parameters
+    ----------
+    perp : float
+        ‖w⊥‖ before the step; in [0, 1].
+    g : float
+        The scale; not zero.
+    gstar : float
+        g*, the norm of the minimum-norm solution; not zero.
+
+    Returns
+    -------
+    Value
+        `.value` has the keys "exact", ‖w⊥_{t+1}‖², and "bound", the right-hand side.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import perp_contraction
+    >>> round(perp_contraction(1.0, 1.0, 3.0).value["exact"], 12)
+    0.1
+    """
+    value = {"exact": perp**2 / (perp**2 + (gstar / g) ** 2), "bound": (g / gstar) ** 2 * perp**2}
+    return Value(value, paper="eq. (37)")
+
+
+def _turn(g: float, gstar: float) -> tuple[float, float]:
+    """κ − 1 and log κ for κ = g*²/g²: by how much a step at the fixed scale g turns w in."""
+    excess = (gstar - abs(g)) * ((gstar + abs(g)) / g**2)
+    return excess, log1p(excess)
+
+
+@formula
+def perp_after(perp: float, g: float, gstar: float, steps: int) -> Value:
+    """The norm ‖w⊥‖ after t steps of rPGD at a fixed scale, exactly; orthogonal A, η = 1/g².
+
+    ‖w_t⊥‖⁻² = κᵗ/‖w_0⊥‖² + (κᵗ − 1)/(κ − 1) with κ = g*²/g². So w⊥ is forgotten like κ^{−t/2} for
+    |g| < g*, like 1/√t for |g| = g*, and tends to √(1 − κ) beyond.
+
+    Parameters
+    ----------
+    perp : float
+        ‖w_0⊥‖, the norm of the part of the unit start direction that no row of A sees; in [0, 1].
+    g : float
+        The scale, which stays as it is; not zero.
+    gstar : float
+        g*, the norm of the minimum-norm solution; greater than 0.
+    steps : int
+        t, the number of steps; not negative.
+
+    Returns
+    -------
+    Value
+        `.value` is ‖w_t⊥‖, a number.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import perp_after
+    >>> round(perp_after(1.0, 1.0, 3.0, steps=1).value, 6), perp_after(1.0, 1.0, 1.0, 3).value
+    (0.316228, 0.5)
+    """
+    count = _validate.integer("steps", steps)
+    excess, rate = _turn(g, gstar)
+    if perp == 0.0:
+        return Value(0.0, paper="eq. (37), iterated")
+    if rate > 0:  # everything over κᵗ, which may overflow
+        shrink = -math.expm1(-rate * count) / excess
+        square = math.exp(-rate * count) / (1.0 / perp**2 + shrink)
+    else:
+        grown = math.expm1(rate * count) / excess if excess != 0.0 else float(count)
+        square = 1.0 / (math.exp(rate * count) / perp**2 + grown)
+    return Value(math.sqrt(square), paper="eq. (37), iterated")
+
+
+@formula
+def steps_to_perp(perp: float, g: float, gstar: float, accuracy: float) -> Value:
+    """The exact number of rPGD steps at a fixed scale until ‖w⊥‖ ≤ ε; orthogonal A, η = 1/g².
+
+    `perp_after`, solved for t and rounded up: the smallest t with κᵗ ≥ (1/ε² + 1/(κ − 1))/(1/q0² +
+    1/(κ − 1)), κ = g*²/g². The T1 of Theorem 3.2 are upper bounds of it.
+
+    Parameters
+    ----------
+    perp : float
+        q0 = ‖w_0⊥‖, the norm of the part of the unit start direction that no row of A sees; in
+        [0, 1].
+    g : float
+        The scale, which stays as it is; not zero.
+    gstar : float
+        g*, the norm of the minimum-norm solution; greater than 0.
+    accuracy : float
+        ε, the ‖w⊥‖ to reach; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` is the number of steps, infinite where ‖w⊥‖ never falls so far.
+
+    Examples
+    --------
+    >>> from weightnorm.theory import steps_to_perp
+    >>> steps_to_perp(perp=0.8, g=0.999, gstar=1.0, accuracy=0.01).value
+    1521
+    """
+    excess, rate = _turn(g, gstar)
+    if perp <= accuracy:
+        count: float = 0
+    elif excess == 0.0:
+        count = whole(1.0 / accuracy**2 - 1.0 / perp**2)
+    else:
+        base = 1.0 / perp**2 + 1.0 / excess
+        growth = (1.0 / accuracy**2 - 1.0 / perp**2) / base if base != 0.0 else -math.inf
+        reached = growth > -1.0 and growth / rate > 0  # |g| > g*: only down to √(1 − κ)
+        count = whole(log1p(growth) / rate) if reached else math.inf
+    return Value(
+        count,
+        assumptions=(assume("‖w⊥‖ falls to ε", count < math.inf), assume("ε > 0", accuracy > 0)),
+        paper="eq. (37), iterated",
+    )

@@ -1,0 +1,204 @@
+"""Falsify every function of the theory in turn, and see that a check of the certificate notices.
+
+    python tools/mutate.py [--only FUNCTION ...] [--jobs N] [--verbose]
+
+Each mutant (see weightnorm.certificate.mutants) is put to the checks of the claims that stand on
+its function, until one turns red. A mutant that all of them pass has survived; the run fails unless
+it is listed below as equivalent, with the reason. It fails as well if a claim with a function never
+turned red.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from weightnorm.certificate.certify import INSTANCES, collect
+from weightnorm.certificate.evidence import ENOUGH, Evidence, RefutedError
+from weightnorm.certificate.mutants import applied, claims_by_function, count, mutant
+from weightnorm.theory.index import CLAIMS
+
+SECONDS = 20  # a mutant that makes a check take longer is noticed, too
+MEMORY = 4 << 30
+
+# Not formulas but ways to a number: how a root is bracketed and an integration proceeds. A change
+# of the way ends at the same number, or not at all; what they return is compared with 50 digits
+# (flow-limit) and with other integrations (the sign of the scale, the drift).
+WAYS = {"_root._solve", "_integrate.integrate_until"}
+
+# (function, part of the change): why the changed function predicts the same. "" is every change of
+# the function that no check noticed.
+EQUIVALENT: dict[tuple[str, str], str] = {
+    ("_root.perp_at_the_end", ""): (
+        "cases that overlap: where two formulas meet, both hold to the last digits (50-digit check), "
+        "and a dummy value stands where another case is taken"
+    ),
+    ("_sign.limit_sign", ""): (
+        "shortcuts: the sign found here at once is the one that the integration finds as well; "
+        "tolerances that only rounding meets; and a sign that is not promised (on S)"
+    ),
+    ("_sign.perp_square", ""): "guards against overflow: w⊥ = 0 and exponents beyond 600",
+    ("_sign._integrated_sign", "state[1:] @ state[1:] + square"): "‖w‖ = 1 along the flow",
+    ("_sign._integrated_sign", "(1.0 - CLEAR)"): "any loss under that of x = 0 settles the sign",
+    ("_sign._integrated_sign", "1.0 - CLEAR"): "any loss under that of x = 0 settles the sign",
+    ("_sign._integrated_sign", "0.0 -> 0.1"): "any loss under that of x = 0 settles the sign",
+    ("_sign._integrated_sign", "1.0 -> 1.1"): "only for a scale of exactly zero, which is S",
+    ("comparison.wn_beats_gd", "100000000.0"): "where the two formulas of c* meet, both hold",
+    ("contraction.steps_to_perp", "growth / rate -> growth * rate"): "only the sign is asked for",
+    ("dynamics.stationary_point", "REST"): "a tolerance for rounding",
+    ("finite_step.finite_step_limit", "INTEGRATION"): "the floor of an error estimate",
+    ("finite_step._integrated_drift", "whole"): "‖w‖ = 1 along the flow",
+    ("finite_step._integrated_drift", "abs("): "the size of an error estimate, not a prediction",
+    ("finite_step._integrated_drift", "eta * g * g * size / square"): "N is 1 to first order in η",
+    ("finite_step._integrated_drift", "lam * xi"): "when to stop: the drift has ended by then",
+    ("finite_step._integrated_drift", "setup.g0 * setup.z0"): "when to stop",
+    ("finite_step._integrated_drift", "2 -> 3"): "when to stop, or the size of an error estimate",
+    ("finite_step._integrated_drift", "TAIL * reference"): "when to stop",
+    ("finite_step._integrated_drift", "max(float(np.sum"): "when to stop",
+    ("fixed_scale._ridge_direction", ""): (
+        "the bracket of a root that is found to the last digit, and a norm that is 1 there"
+    ),
+    ("formula.whole", ""): "the tolerance for an integer within rounding",
+    ("general_matrix._eigenvalues", ""): "a check of input",
+    ("general_matrix.general_matrix_random", "inside > 0"): "the root of a negative number is NaN",
+    ("limits.perp_of_limit", "np.abs(g0) -> g0"): "only g0² − g∞² enters",
+    ("limits._flow_assumptions", ""): "c ≤ 0 and y = 0 are refused before",
+    ("limits.flow_limit_as_printed", "0.0 -> 0.1"): "a part along an axis of length zero",
+    ("limits.flow_limit_as_printed", "setup.q0 == 0.0"): "w0⊥ = 0 has F0 = 0, and is tested",
+    ("rates.convergence_time", "1e-300"): "a guard against the logarithm of zero",
+    ("rates.convergence_time", "smallest > 0"): "a reduced problem has no zero eigenvalue",
+    ("step_sizes._nothing", "2 * nan"): "twice NaN is NaN",
+    ("step_sizes.two_phase_b", "2 * 0.0"): "twice zero is zero",
+}
+
+
+def red(identity: str, stop: bool = True) -> str | None:
+    """Why a claim's check fails, in a few words; None if it is green."""
+    claim = next(claim for claim in CLAIMS if claim.id == identity)
+    evidence = Evidence(stop_at_failure=stop)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            collect(claim, INSTANCES, 0, evidence)
+    except RefutedError as error:
+        return str(error)
+    except (Exception, TooLongError) as error:
+        return f"{type(error).__name__}: {error}"
+    if evidence.comparisons < ENOUGH:
+        return "too few comparisons"
+    return evidence.disagreement(claim.kind)
+
+
+class TooLongError(BaseException):
+    """The time of one mutant is up."""
+
+
+def _alarm(number: int, frame: Any) -> None:
+    raise TooLongError(f"more than {SECONDS} s")
+
+
+def judge(job: tuple[str, int, tuple[str, ...]]) -> tuple[str, int, str, str, str]:
+    """One mutant: its function, number, change, the claim that turned red, and why."""
+    key, number, claims = job
+    changed = mutant(key, number)
+    signal.signal(signal.SIGALRM, _alarm)
+    with applied(changed):
+        for identity in claims:
+            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            try:
+                why = red(identity)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if why is not None:
+                return key, number, changed.change, identity, why
+    return key, number, changed.change, "", ""
+
+
+COSTS: dict[str, float] = {}
+
+
+def measure() -> list[str]:
+    """The claims that are red without any mutant; and how long each check takes."""
+    broken = []
+    for claim in CLAIMS:
+        started = time.perf_counter()
+        if red(claim.id) is not None:
+            broken.append(claim.id)
+        COSTS[claim.id] = time.perf_counter() - started
+    return broken
+
+
+def _order(key: str, claims: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """The claims to try: those that name the function first, each in its turn; then the fast."""
+    label = key.split(".")[1]
+    direct = [c.id for c in CLAIMS if label in c.functions]
+    turn = number % len(direct) if direct else 0
+    others = sorted(set(claims) - set(direct), key=lambda identity: COSTS[identity])
+    return (*direct[turn:], *direct[:turn], *others)
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def main() -> int:
+    """Run, report, and say in the exit code whether nothing survived."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="functions, such as discrete.loss_gap"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--verbose", action="store_true", help="every mutant and what noticed it")
+    chosen = parser.parse_args()
+    started, functions = time.perf_counter(), claims_by_function()
+    if unknown := set(chosen.only) - set(functions):
+        parser.error(f"no such function: {', '.join(sorted(unknown))}")
+    keys = [k for k in functions if (k in chosen.only if chosen.only else k not in WAYS)]
+    if broken := measure():
+        print(f"red without any mutant: {', '.join(broken)}")
+        return 1
+    jobs = [(key, i, _order(key, functions[key], i)) for key in keys for i in range(count(key))]
+    caught: Counter[str] = Counter()
+    survivors, excused = [], Counter()
+    with ProcessPoolExecutor(chosen.jobs, initializer=_limit) as pool:
+        for done, (key, _, change, claim, why) in enumerate(pool.map(judge, jobs)):
+            if claim:
+                caught[claim] += 1
+                if chosen.verbose:
+                    print(f"  {key}: {change}  [{claim}: {why}]")
+            elif reason := next((r for r in EQUIVALENT if r[0] == key and r[1] in change), None):
+                excused[reason] += 1
+            else:
+                survivors.append((key, change))
+                print(f"SURVIVED {key}: {change}")
+            if sys.stderr.isatty():
+                print(f"\r{done + 1}/{len(jobs)}", end="", file=sys.stderr)
+    silent = [c.id for c in CLAIMS if any("." not in f for f in c.functions) and not caught[c.id]]
+    took = time.perf_counter() - started
+    print(
+        f"{len(jobs)} mutants of {len(keys)} functions in {took:.0f} s: {sum(caught.values())} "
+        f"noticed, {sum(excused.values())} equivalent, {len(survivors)} survived"
+    )
+    if chosen.verbose:
+        for reason, number in excused.items():
+            print(f"  {number} equivalent in {reason[0]} ({reason[1]}): {EQUIVALENT[reason]}")
+    if not chosen.only:
+        for identity in silent:
+            print(f"NEVER RED {identity}")
+        if silent:
+            return 1
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
