@@ -40,8 +40,8 @@ WAYS = {"_root._solve", "_integrate.integrate_until"}
 # the function that no check noticed.
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("_root.perp_at_the_end", ""): (
-        "cases that overlap: where two formulas meet, both hold to the last digits (50-digit check), "
-        "and a dummy value stands where another case is taken"
+        "cases that overlap: where two formulas meet, both hold to the last digits (checked with 50 "
+        "digits), and a dummy value stands where another case is taken"
     ),
     ("_sign.limit_sign", ""): (
         "shortcuts: the sign found here at once is the one that the integration finds as well; "

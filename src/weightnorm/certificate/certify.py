@@ -222,7 +222,7 @@ def _line(claim: Claim, instances: int, seed: int) -> Line:
     return Line(
         claim,
         evidence.comparisons,
-        evidence.tightness,
+        _tightness(evidence),
         evidence.printed,
         len(refuted),
         evidence.skipped,
@@ -232,13 +232,18 @@ def _line(claim: Claim, instances: int, seed: int) -> Line:
     )
 
 
+def _tightness(evidence: Evidence) -> float:
+    only_whole = evidence.tightness == np.inf and evidence.exact_only
+    return 0.0 if only_whole else evidence.tightness
+
+
 def _fault(claim: Claim, evidence: Evidence, shown: Shown, instances: int) -> str | None:
     if evidence.failures:
         first = evidence.failures[0]
         return f"the exact form failed {len(evidence.failures)} times: {first['what']}"
     if not evidence.comparisons or (instances >= INSTANCES and evidence.comparisons < ENOUGH):
         return f"only {evidence.comparisons} comparisons"
-    if not evidence.tightness < np.inf:
+    if not _tightness(evidence) < np.inf:
         return "no comparison of numbers"
     if shown.fault is not None:
         return shown.fault

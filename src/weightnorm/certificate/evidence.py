@@ -41,6 +41,7 @@ class Evidence:
     stop_at_failure: bool = False
     comparisons: int = 0
     tightness: float = np.inf
+    exact_only: bool = False
     failures: list[dict[str, Any]] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     printed: int = 0
@@ -79,7 +80,7 @@ class Evidence:
         error = float(np.max(np.abs(predicted - observed), initial=0.0))
         size = float(np.max(np.abs(observed), initial=0.0))
         if size > 0:
-            self.tightness = min(self.tightness, rtol + atol / size)
+            self._note(rtol + atol / size)
         if not error <= rtol * size + atol:
             self._fail(
                 {"what": what, "predicted": _plain(predicted), "observed": _plain(observed)}
@@ -96,7 +97,7 @@ class Evidence:
         size = max(abs(bound), 1e-300)
         room = (bound - value) / size + slack
         if room >= 0:
-            self.tightness = min(self.tightness, float(room))
+            self._note(float(room))
         else:
             self._fail(
                 {"what": what, "value": _plain(value), "bound": _plain(bound)} | _all(instance)
@@ -117,6 +118,15 @@ class Evidence:
         self.printed += 1
         if not bool(holds):
             (self.refutations if within else self.exceptions).append(_all(instance))
+
+    def _note(self, change: float) -> None:
+        """A relative change of the prediction that was noticed; whole numbers, which must agree
+        exactly, count only where there is nothing else.
+        """
+        if change > 0.0:
+            self.tightness = min(self.tightness, change)
+        else:
+            self.exact_only = True
 
     def _fail(self, found: dict[str, Any]) -> None:
         self.failures.append(found)

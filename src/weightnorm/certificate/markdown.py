@@ -47,7 +47,7 @@ SYMBOLS = (
 )
 
 HOW = (
-    "**How it was checked.** Every claim has a function of `weightnorm.theory` in its exact form, "
+    "**How it was checked.** Every statement has a function of `weightnorm.theory` in its exact form, "
     "and `weightnorm verify` compares it with simulations that share no code with it: plain steps "
     "and an integration of the flow on arrays. Each entry says how many comparisons were made and "
     "how small a relative change of the prediction they would have noticed. `make mutate` "

@@ -77,10 +77,10 @@ def _show(console: Console, certificate: Any) -> None:
     from ..certificate import summary
     from ..certificate.markdown import tight
 
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("claim", no_wrap=True)
     table.add_column("class", no_wrap=True)
-    for name in ("survives", "compared", "tight to", "printed"):
+    for name in ("survives", "compared", "tight", "printed"):
         table.add_column(name, justify="right", no_wrap=True)
     for line in certificate.lines:
         style = STYLES.get(line.claim.kind, "cyan") if line.ok else "bold red"
@@ -94,15 +94,15 @@ def _show(console: Console, certificate: Any) -> None:
             printed,
         )
     console.print(table)
-    say(console, f"{summary()}.")
+    console.print(f"{summary()}.", highlight=False)
     for line in certificate.lines:
         if not line.ok:
             say(console, f"{line.claim.id}: {line.verdict}", "red")
             say(console, f"  on {line.counterexample}")
-    say(
-        console,
-        "survives: whether the paper's conclusion does. tight to: the smallest relative change of "
-        "a prediction that would be noticed. printed: random instances on which the printed form "
+    console.print(
+        "survives: whether the paper's conclusion does. tight: the smallest relative change of a "
+        "prediction that would be noticed. printed: random instances on which the printed form "
         "fails. weightnorm verify --json has the rest.",
-        "dim",
+        style="dim",
+        highlight=False,
     )
