@@ -3,6 +3,7 @@ fail.
 """
 
 import json
+import operator
 import re
 from pathlib import Path
 
@@ -128,8 +129,8 @@ def test_every_entry_is_complete(claim):
     assert claim.group in GROUPS
     assert claim.functions
     for name in claim.functions:
-        home = wn if "." in name else theory
-        assert ">>>" in eval(f"home.{name}").__doc__, name
+        function = operator.attrgetter(name if "." in name else f"theory.{name}")(wn)
+        assert ">>>" in function.__doc__, name
     assert claim.verdict.endswith(".")
     assert len(claim.verdict) < 300
     assert 1 <= len(re.findall(r".{1,100}(?:\s|$)", claim.proof)) <= 8

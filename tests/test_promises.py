@@ -6,7 +6,7 @@ more: nothing of the package but the promise itself.
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
@@ -36,6 +36,7 @@ def unit(angle):
     return np.cos(angle), abs(np.sin(angle))
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, SHARES, ANGLES, ACCURACIES, st.floats(0.02, 0.98), st.floats(0.02, 0.5))
 def test_two_phases_of_case_a(y, share, angle, accuracy, rho, gamma):
     g0, (p, q) = share * y, unit(angle)
@@ -62,6 +63,7 @@ def test_the_promise_that_was_broken():
     assert (g * p - 0.1) ** 2 <= 0.1 * 0.1**2
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, SHARES, ANGLES, ACCURACIES, st.floats(0.02, 1.0))
 def test_two_phases_of_case_b(y, share, angle, accuracy, gamma):
     g0, (p, q) = share * y, unit(angle)
@@ -82,6 +84,7 @@ def test_two_phases_of_case_b(y, share, angle, accuracy, gamma):
 
 
 @pytest.mark.parametrize("plan", [theory.two_phase_a, theory.two_phase_b])
+@settings(deadline=None, max_examples=60)
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-2, 2), st.floats(-2, 2))
 def test_out_of_range_is_reported_and_not_raised(plan, gstar, g0, parallel, accuracy):
     arguments = {"gstar": gstar, "g0": g0, "accuracy": accuracy, "parallel": parallel}
@@ -92,6 +95,7 @@ def test_out_of_range_is_reported_and_not_raised(plan, gstar, g0, parallel, accu
     assert fine or (said.failing and said.total == 0)
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, st.floats(0.05, 20.0), ANGLES, st.booleans(), st.floats(0.02, 0.98))
 def test_the_two_cycle(y, share, angle, negative, gamma):
     """Trapped exactly as predicted; never with a frozen first step or a safe step."""
@@ -105,7 +109,7 @@ def test_the_two_cycle(y, share, angle, negative, gamma):
     second = (1 - gamma * turned**2) * first + gamma * turned * y * np.sign(g0)
     assume(abs(second) > 1e-6 * y)
     count = min(STEPS, int(80 / gamma))
-    g, p_end, q_end = steps(y, g0, (p, q), [gamma] * count)
+    g, p_end, _ = steps(y, g0, (p, q), [gamma] * count)
     loss = 0.5 * (g * p_end - y) ** 2
     assert cycle.trapped == (loss > 0.5 * y**2)
     if cycle.trapped:
@@ -118,6 +122,7 @@ def test_the_two_cycle(y, share, angle, negative, gamma):
     assert not theory.two_cycle(problem, g0, [p, q], safe).trapped
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, st.floats(0.01, 5.0), st.floats(0.01, 1.0), st.integers(0, 300))
 def test_the_contraction_at_a_fixed_scale(y, share, q0, count):
     p0 = np.sqrt((1 - q0) * (1 + q0))
@@ -125,6 +130,7 @@ def test_the_contraction_at_a_fixed_scale(y, share, q0, count):
     assert theory.perp_after(q0, share * y, y, count).value == pytest.approx(observed, rel=1e-9)
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, SHARES, st.floats(0.0, 1.0), st.floats(0.01, 0.99))
 def test_the_scale_keeps_increasing(y, share, parallel, gamma):
     said = theory.scale_keeps_increasing(share * y, parallel, y, gamma)
@@ -136,6 +142,7 @@ def test_the_scale_keeps_increasing(y, share, parallel, gamma):
         assert g >= before * (1 - 1e-13)
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, UNITS, st.floats(0.01, 10.0), st.floats(0.01, 1.0))
 def test_who_ends_closer(y, ratio, share, q0):
     """c* decides, in any unit: the closed form against the limit's own root."""
@@ -146,6 +153,7 @@ def test_who_ends_closer(y, ratio, share, q0):
     assert said.closer == (wn_keeps < gd_keeps)
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, st.floats(0.1, 3.0), ANGLES, st.floats(0.05, 5.0))
 def test_the_printed_limit_is_good_where_it_says_so(y, share, angle, ratio):
     problem, w0 = wn.LeastSquares([[1.0, 0.0]], [y]), unit(angle)
@@ -156,6 +164,7 @@ def test_the_printed_limit_is_good_where_it_says_so(y, share, angle, ratio):
     assert np.allclose(printed.weights, exact.weights, rtol=0.02, atol=0.02 * exact.perp_norm)
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, st.floats(0.2, 4.0), ANGLES, st.floats(0.1, 5.0), st.floats(1e-6, 0.5))
 def test_the_time_to_convergence(y, share, angle, ratio, target):
     problem, w0 = wn.LeastSquares([[1.0, 0.0]], [y]), unit(angle)
@@ -166,13 +175,10 @@ def test_the_time_to_convergence(y, share, angle, ratio, target):
     assert trajectory.time[-1] <= said.value["time"] * (1 + 1e-3) + 1e-12
 
 
+@settings(deadline=None, max_examples=60)
 @given(UNITS, st.floats(0.02, 30.0), ANGLES, st.booleans(), st.sampled_from([1e-2, 1e-4]))
 def test_a_plan_never_steps_into_the_cycle(y, share, angle, negative, accuracy):
     problem, w0 = wn.LeastSquares([[1.0, 0.0]], [y]), unit(angle)
     g0 = -share * y if negative else share * y
-    try:
-        plan = theory.plan(problem, accuracy, g0, w0)
-    except ValueError as error:  # a start that fits y and is not x*
-        assert "no gradient leaves it" in str(error) or "fits" in str(error)
-        return
-    assert plan.run().status == "converged"
+    assume(abs(g0 * w0[0] - y) > 1e-6 * y)  # a start that fits y already is left by no gradient
+    assert theory.plan(problem, accuracy, g0, w0).run().status == "converged"

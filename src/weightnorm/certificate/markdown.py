@@ -7,54 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from ..theory.index import CLAIMS, GROUPS, KINDS, PREAMBLE, Claim
 from .certify import Certificate, Line
+from .prose import HOW, MESSAGE, PAPER, SYMBOLS
 from .snippets import code
 
-PAPER = (
-    "Wu, Dobriban, Ren, Wu, Li, Gunasekar, Ward and Liu, *Implicit Regularization and Convergence "
-    "for Weight Normalization*, NeurIPS 2020"
-)
 COUNTED = ("flow", "discrete")  # the groups that are statements of the paper
-
-MESSAGE = (
-    "**What holds.** The paper's message stands. Gradient descent keeps every bit of its start "
-    "that the data cannot see. In the coordinates x = g·w/‖w‖ training forgets it: the unseen part "
-    "w⊥ of the direction shrinks as the scale ∣g∣ grows, by the exact law of Lemma 2.5, so that "
-    "from a start with a small scale and a slow scale step one ends near the minimum-norm "
-    "solution, also far from zero. Both algorithms have one limiting flow (Lemma 2.2), its rest "
-    "points and the decrease of its loss are as the paper says (Lemmas 2.3 and 2.4), it converges "
-    "for c > 0 (Theorem 2.6), w⊥ contracts geometrically at a fixed scale (37), the two-phase "
-    "scheme reaches any accuracy ε in O(log 1/ε) steps (Theorem 3.2), and a small fixed scale "
-    "does the same for general matrices (Proposition 3.3)."
-)
-
-SYMBOLS = (
-    "**The problem.** Minimise ½‖Ax − y‖² over x in R^d; A is m × d of full row rank, y ≠ 0. x* is "
-    "the solution of smallest norm, g* = ‖x*‖ and w* = x*/g*. Weights are written x = g·ŵ with a "
-    "scale g and a unit direction ŵ = w/‖w‖.",
-    "**The algorithms.** r = Agŵ − y is the residual and s = ⟨ŵ, Aᵀr⟩ the derivative of the loss "
-    "by g. *rPGD* keeps ‖w‖ = 1: v = w − ηgAᵀr, then w′ = v/‖v‖ and g′ = g − γs. *WN* is gradient "
-    "descent on (g, w): w′ = w − (ηg/‖w‖)PAᵀr and g′ = g − γs, with P = I − ŵŵᵀ. η is the step of "
-    "the direction and γ that of the scale; c = γ/η. *GD* is gradient descent on x. The *flow* "
-    "(WN flow) is what WN and rPGD become as η → 0: ġ = −cs, ẇ = −gPAᵀr.",
-    "**Symbols.** ⊥ and ∥ mark the parts orthogonal to and in the row space of A; the start is "
-    "(g0, w0) with ‖w0‖ = 1 and q0 = ‖w0⊥‖, unless said. λ: eigenvalues of AAᵀ. *Orthogonal A*: "
-    "AAᵀ = I. F0 = q0²e^{g0²/c}; G = g∞², the square of the final scale. S = {g = 0, yᵀAw = 0}: "
-    "rest points that are no solutions. δ0 = g*² − g0²; ε: an accuracy; f0: the loss at the start; "
-    "′: the next step. In discrete time with orthogonal A and η = 1/g²: p = ‖Aw‖, a = "
-    "g_{t−1}‖v_{t−1}‖, b = g_t‖v_t‖; T1, T2, γ⁽¹⁾, γ⁽²⁾: lengths and scale steps of the two "
-    "phases, ρ in (0, 1] their parameter. **B** is the instance A = [1, 0], y = 1: d = 2, "
-    "g* = 1, w* = (1, 0).",
-)
-
-HOW = (
-    "**How it was checked.** Every statement has a function of `weightnorm.theory` in its exact form, "
-    "and `weightnorm verify` compares it with simulations that share no code with it: plain steps "
-    "and an integration of the flow on arrays. Each entry says how many comparisons were made and "
-    "how small a relative change of the prediction they would have noticed. `make mutate` "
-    "falsifies every one of these functions in turn and sees that a check turns red. The snippets "
-    "are the counterexamples (and examples) themselves; paste the following once, then any of "
-    "them. Numbers of statements are those of the paper's LaTeX counters."
-)
 
 
 def _wrap(text: str, indent: str = "") -> str:
@@ -63,6 +19,16 @@ def _wrap(text: str, indent: str = "") -> str:
             text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
     )
+
+
+def _paragraphs(text: str) -> list[str]:
+    """A text's paragraphs, each wrapped anew."""
+    return [_wrap(" ".join(each.split())) + "\n" for each in text.strip().split("\n\n")]
+
+
+def _plain(text: str) -> str:
+    """Text of the index, with its stars (x*, g*, w*) as stars and not as emphasis."""
+    return text.replace("*", r"\*")
 
 
 def counts(claims: Iterable[Claim] = CLAIMS, groups: Sequence[str] = COUNTED) -> dict[str, int]:
@@ -116,7 +82,8 @@ def summary() -> str:
 def _count_table() -> str:
     columns = {"statements": COUNTED, "steps inside proofs": ("proof",), "set-ups": ("set-up",)}
     head = "| class | meaning | " + " | ".join(columns) + " |"
-    rows = [head, "|---" * (2 + len(columns)) + "|"]
+    widths = (16, 60, *(11 for _ in columns))  # of the columns, for a PDF
+    rows = [head, "|" + "|".join("-" * width for width in widths) + "|"]
     for kind, meaning in KINDS.items():
         numbers = [counts(groups=groups)[kind] for groups in columns.values()]
         if any(numbers):
@@ -139,9 +106,12 @@ def to_markdown(certificate: Certificate) -> str:
         f"false, {len(wrong) - lost} keep their conclusion at least in part once corrected. The "
         "corrected statements are here, with proofs."
     )
-    parts = ["# Every claim of the paper, checked\n", _wrap(f"The paper is {PAPER}.") + "\n"]
-    parts += [_wrap(text) + "\n" for text in (MESSAGE, balance, *SYMBOLS)]
-    parts += [_count_table(), _wrap(HOW) + "\n", f"```python\n{PREAMBLE}```\n"]
+    parts = [
+        "# Every claim of the paper, checked\n",
+        _wrap(f"The paper is {PAPER.strip()}.") + "\n",
+    ]
+    parts += [*_paragraphs(MESSAGE), *_paragraphs(balance), *_paragraphs(SYMBOLS)]
+    parts += [_count_table(), *_paragraphs(HOW), f"```python\n{PREAMBLE}```\n"]
     parts += [
         _wrap("This page is written by `weightnorm verify --markdown docs/claims.md`.") + "\n"
     ]
@@ -161,24 +131,26 @@ def to_markdown(certificate: Certificate) -> str:
 def _entry(line: Line) -> str:
     claim = line.claim
     names = (name if "." in name else f"theory.{name}" for name in claim.functions)
-    functions = ", ".join(f"`wn.{name}`" for name in names)
+    functions = ", ".join(f"`weightnorm.{name}`" for name in names)
     text = [f"### {claim.id}\n"]
     text.append(
-        _wrap(f"*{claim.paper}* · **{claim.kind}** · conclusion survives: {claim.conclusion}")
+        _wrap(
+            f"*{_plain(claim.paper)}* · **{claim.kind}** · conclusion survives: {claim.conclusion}"
+        )
         + "\n"
     )
-    text.append(_wrap(claim.verdict) + "\n")
+    text.append(_wrap(_plain(claim.verdict)) + "\n")
     if claim.kind != "beyond":
-        text.append(_wrap(f"- The paper: {claim.printed}", "  "))
-    text.append(_wrap(f"- Exactly: {claim.exact}", "  "))
-    text.append(_wrap(f"- Proof: {claim.proof}", "  "))
+        text.append(_wrap(f"- The paper: {_plain(claim.printed)}", "  "))
+    text.append(_wrap(f"- Exactly: {_plain(claim.exact)}", "  "))
+    text.append(_wrap(f"- Proof: {_plain(claim.proof)}", "  "))
     text.append(_wrap(f"- As functions: {functions}.", "  "))
     text.append(_wrap(f"- Checked: {_evidence(line)}.", "  "))
     against = claim.kind in ("false", "misprint") or claim.kind.startswith("condition")
     word = "Counterexample" if against else "Example"
     if claim.kind.startswith("condition"):
         word = "Without the condition"
-    text.append(_wrap(f"- {word}: {claim.instance}.", "  ") + "\n")
+    text.append(_wrap(f"- {word}: {_plain(claim.instance)}.", "  ") + "\n")
     text.append(f"```python\n{code(claim)}\n```\n")
     exact = "" if line.shown.exact is None else "; the exact statement gives the number found"
     text.append(_wrap(f"→ {line.shown.text}{exact}") + "\n")
@@ -204,12 +176,18 @@ def tight(value: float) -> str:
     return "the last unit" if value == 0.0 else f"{value:.0e}"
 
 
-ORDER = ("false", "condition-needed", "misprint", "condition-stated", "loose")
+HEADINGS = {
+    "false": "False: a counterexample, and what is true",
+    "condition-needed": "True under a condition that the paper does not state",
+    "misprint": "Misprints",
+    "condition-stated": "True under a condition that is stated elsewhere",
+    "loose": "True, but not tight",
+}
 
 
 def to_erratum(certificate: Certificate) -> str:
     """The erratum: what to read instead, place by place, ready for a PDF."""
-    by_kind = {kind: [] for kind in ORDER}  # type: dict[str, list[Line]]
+    by_kind = {kind: [] for kind in HEADINGS}  # type: dict[str, list[Line]]
     for line in certificate.lines:
         if line.claim.kind in by_kind:
             by_kind[line.claim.kind].append(line)
@@ -219,22 +197,31 @@ def to_erratum(certificate: Certificate) -> str:
         "subtitle: What holds, what to read instead, and why",
         "papersize: a4",
         "---\n",
-        _wrap(f"These notes accompany {PAPER}. Every item has a proof and numbers to check.")
+        _wrap(
+            f"These notes accompany {PAPER.strip()}. Every item has a proof and numbers to check."
+        )
         + "\n",
     ]
-    parts = [*head, *(_wrap(text) + "\n" for text in (MESSAGE, *SYMBOLS))]
+    parts = [*head, *_paragraphs(MESSAGE), *_paragraphs(SYMBOLS)]
     parts.append(_count_table())
+    parts.append(
+        _wrap(
+            "Names in brackets are items; those that hold as printed, and those beyond the paper, "
+            "are in docs/claims.md of the software weightnorm, with proofs and code for every item."
+        )
+        + "\n"
+    )
     for kind, lines in by_kind.items():
-        parts.append(f"# {kind.capitalize().replace('-', ', ')}: {KINDS[kind]}\n")
+        parts.append(f"# {HEADINGS[kind]}\n")
         parts += [_correction(line) for line in lines]
     return "\n".join(parts)
 
 
 def _correction(line: Line) -> str:
     claim = line.claim
-    text = [_wrap(f"**{claim.paper}** ({claim.id}). {claim.printed}") + "\n"]
-    text.append(_wrap(f"*Read:* {claim.exact}") + "\n")
-    text.append(_wrap(f"*Proof.* {claim.proof}") + "\n")
-    shown = line.shown.text.replace("found", "one finds").replace("printed", "printed:")
-    text.append(_wrap(f"*Check.* {claim.instance}: {shown}.") + "\n")
+    text = [_wrap(f"**{_plain(claim.paper)}** [{claim.id}]. {_plain(claim.verdict)}") + "\n"]
+    text.append(_wrap(f"*Printed:* {_plain(claim.printed)}") + "\n")
+    text.append(_wrap(f"*Read:* {_plain(claim.exact)}") + "\n")
+    text.append(_wrap(f"*Proof.* {_plain(claim.proof)}") + "\n")
+    text.append(_wrap(f"*Check.* {_plain(claim.instance)}: {line.shown.text}.") + "\n")
     return "\n".join(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import copy
-import importlib
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator
@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .. import theory
+from ..theory import _integrate, _root, _sign, formula
 from ..theory.index import CLAIMS
 
 # A change inside these does not change what is predicted: messages, checks of input.
@@ -30,11 +32,6 @@ SWAPS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Mult: ast.Div,
     ast.Div: ast.Mult,
 }
-MODULES = (
-    *("_root", "_sign", "_integrate", "adaptive", "comparison", "contraction", "cycle"),
-    *("discrete", "dynamics", "finite_step", "fixed_scale", "formula", "general_matrix"),
-    *("limits", "one_step", "orders", "rates", "separable", "step_sizes"),
-)
 STATEMENTS = {"Bounds", "Comparison", "FiniteStepLimit", "Limit", "TwoCycle", "TwoPhase", "assume"}
 STATEMENTS |= {"_nothing", "all", "bool"}
 PAIRS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
@@ -44,17 +41,24 @@ PAIRS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 class Mutant:
     """One change of one function."""
 
-    module: str
-    function: str
+    function: Callable[..., Any]
     change: str
     code: types.CodeType
+
+
+@functools.cache
+def _modules() -> dict[str, types.ModuleType]:
+    """The theory's modules with formulas in them, by their last names."""
+    public = (inspect.unwrap(getattr(theory, name)) for name in theory.__all__)
+    homes = {inspect.getmodule(each) for each in public if inspect.isfunction(each)}
+    found = [_root, _sign, _integrate, formula, *(home for home in homes if home is not None)]
+    return {each.__name__.rpartition(".")[2]: each for each in sorted(found, key=repr)}
 
 
 def _theory_functions() -> dict[str, Callable[..., Any]]:
     """Every function of the theory's modules by its qualified name, undecorated."""
     found: dict[str, Callable[..., Any]] = {}
-    for name in MODULES:
-        module = importlib.import_module(f"weightnorm.theory.{name}")
+    for name, module in _modules().items():
         for label, value in vars(module).items():
             plain = inspect.unwrap(value) if callable(value) else value
             if inspect.isfunction(plain) and plain.__module__ == module.__name__:
@@ -90,8 +94,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 def _parsed(key: str) -> tuple[ast.Module, ast.FunctionDef]:
     name, label = key.split(".")
-    module = importlib.import_module(f"weightnorm.theory.{name}")
-    tree = ast.parse(inspect.getsource(module))
+    tree = ast.parse(inspect.getsource(_modules()[name]))
     return tree, next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == label)
 
 
@@ -106,9 +109,8 @@ def mutant(key: str, number: int) -> Mutant:
     change, apply = list(_changes(definition))[number]
     apply()
     ast.fix_missing_locations(tree)
-    name, label = key.split(".")
-    code = _find(compile(tree, f"<mutant of {key}>", "exec"), label)
-    return Mutant(f"weightnorm.theory.{name}", label, change, code)
+    code = _find(compile(tree, f"<mutant of {key}>", "exec"), key.split(".")[1])
+    return Mutant(_theory_functions()[key], change, code)
 
 
 def _find(code: types.CodeType, label: str) -> types.CodeType:
@@ -122,8 +124,7 @@ def _find(code: types.CodeType, label: str) -> types.CodeType:
 @contextmanager
 def applied(mutant: Mutant) -> Iterator[None]:
     """The function with the mutant's code in place."""
-    module = importlib.import_module(mutant.module)
-    function = inspect.unwrap(getattr(module, mutant.function))
+    function: Any = mutant.function
     original = function.__code__
     function.__code__ = mutant.code
     try:
@@ -137,14 +138,13 @@ Change = tuple[str, Callable[[], None]]
 
 def _changes(definition: ast.FunctionDef) -> Iterator[Change]:
     """What can be changed in a function: a text, and the change itself."""
-    body = definition.body
-    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        body = body[1:]
-    for statement in body:
-        yield from _in(statement, None, "", 0)
+    for place, statement in enumerate(definition.body):
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+            yield from _in(statement, definition, "body", place)
 
 
 def _in(node: Any, parent: Any, field: str, index: int | None) -> Iterator[Change]:
+    """The changes of a node and of all that is in it."""
     if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom):
         return
     if isinstance(node, ast.If) and all(isinstance(n, ast.Raise) for n in node.body):

@@ -92,8 +92,9 @@ def invariant_drift(evidence: Evidence, rng: Rng, instances: int) -> None:
             _finite_step(evidence, rng)
     for sign, c, largest in ((1.0, 0.5, 4.0), (-1.0, 0.5, 4.0), (1.0, 9.0, 9.0)):
         # |g| falls from 2 to less, λmax = 9: η·max(g0², c)·λmax on either side of 1
-        it = plain(2.0 * sign, np.array([0.8 * sign, 0.6]), c=c)
-        it = it.at(A=3.0 * it.A)
+        it = plain(2.0 * sign, [0.8 * sign, 0.6], c=c)
+        it = it.at(A=np.array([[3.0, 0, 0], [0, 1, 0]]), x=np.array([1.0, 0, 0]))
+        it = it.at(w0=np.array([0.8 * sign, 0.1, np.sqrt(0.35)]))
         for share in (0.95, 1.05):
             eta = share / (largest * 9.0)
             said = theory.finite_step_limit(it.problem, it.g0, it.w0, "rpgd", eta, c)

@@ -375,6 +375,11 @@ def convergence_time(evidence: Evidence, rng: Rng, instances: int) -> None:
     said = theory.convergence_time(wide.problem, wide.g0, wide.w0, wide.c, 1e-6)
     bound = reach / float(np.sqrt(wide.lam.max()))
     evidence.equal("C", said.value["scale_bound"], bound, rtol=1e-9)
+    slow = plain(1.0, angled(0.8), c=1.5)  # 0 < log F0 < 1, written out
+    rate = 1.5 * (2 * np.log(0.8) + 1 / 1.5)
+    said = theory.convergence_time(slow.problem, 1.0, slow.w0, 1.5, 1e-3)
+    known = np.log(slow.loss(slow.w0) / 1e-3) / rate
+    evidence.equal("T0", said.value["printed"], known, rtol=1e-9)
     none = theory.convergence_time(plain(0.1, [-1.0, 0.0]).problem, 0.1, [-1.0, 0.0], 1.0, 1e-3)
     evidence.true("no bound", not none.applies and none.value["time"] == np.inf)
     done = theory.convergence_time(it.problem, 1.5, [1.0, 0.0], 1.0, 2.0)

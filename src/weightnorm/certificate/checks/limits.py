@@ -254,7 +254,7 @@ def fixed_scale_orthogonal(evidence: Evidence, rng: Rng, instances: int) -> None
         evidence.true("w0 = w* is there", along.applies)
         evidence.equal("x", along.weights, [2.0, 0.0], rtol=1e-12)
     row = LeastSquares(np.eye(2, 3), [3.0, 0.0])
-    for w0 in ([0.6, 0.8, 0.0], [-0.6, 0.8, 0.0]):
+    for w0 in ([0.6, 0.8, 0.0], [-0.96, 0.28, 0.0]):
         turned = theory.fixed_scale_limit(row, 1.0, w0)
         evidence.true("w0⊥ = 0, orthogonal A: w turns", turned.applies)
         evidence.equal("to w*", turned.weights, [1.0, 0.0, 0.0], rtol=1e-12)

@@ -244,6 +244,7 @@ def two_phase_b_gain(evidence: Evidence, rng: Rng, instances: int) -> None:
             evidence.at_most("under 2 there", said.value["printed"], 2.0, share=share)
             ratio = observed / said.value["printed"]
             evidence.as_printed(ratio >= 1.0 - 1e-9, ratio=ratio)
+    evidence.as_printed(2 * math.log(1 / 0.8) * (1 + 1 / 0.36) >= 1 / 0.64, share=0.8)
     evidence.true("its ranges", not theory.two_phase_b_gain(1.0, 1.2).applies)
     for share in (0.7, 0.72):  # g0² = g*²/2 is between
         said = theory.two_phase_b_gain(1.0, share)

@@ -11,7 +11,10 @@ CLAIMS: tuple[Claim, ...] = (
         conclusion="yes",
         group="flow",
         paper="Appendix A",
-        functions=("adaptive_lambda_rpgd", "adaptive_lambda_wn"),
+        functions=(
+            "adaptive_lambda_rpgd",
+            "adaptive_lambda_wn",
+        ),
         verdict=(
             "Both updates of x are right; for the penalty λ‖x‖² both λ_t lack ½, and WN's also 1/η."
         ),
@@ -95,9 +98,9 @@ exact = (2.0 * 0.5 - h) / (2 * h)
             "flow from any w0 ≠ 0, w_t⊥ = exp((g0² − g_t²)/(2‖w0‖²))·w0⊥."
         ),
         exact=(
-            "L differentiable, its gradient in the range of an orthogonal projection Π; w⊥ = (I − "
-            "Π)w, w0 ≠ 0. As long as the flow ġ = −c·∂_g h, ẇ = −∇_w h of h = L(gw/‖w‖) exists, "
-            "w_t⊥ = exp((g0² − g_t²)/(2c‖w0‖²))·w0⊥. The gradient flow is c = 1, as printed."
+            "L differentiable, (I − Π)∇L = 0 for a projection Π, orthogonal or not; w⊥ = (I − Π)w, "
+            "w0 ≠ 0. As long as the flow ġ = −c·∂_g h, ẇ = −∇_w h of h = L(gw/‖w‖) exists, w_t⊥ = "
+            "exp((g0² − g_t²)/(2c‖w0‖²))·w0⊥. The gradient flow is c = 1, as printed."
         ),
         proof=(
             "Write s = ⟨ŵ, ∇L⟩. Then ġ = −cs and ẇ = −(g/‖w‖)(∇L − sŵ). As ∇L − sŵ is orthogonal "

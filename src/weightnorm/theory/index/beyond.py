@@ -15,8 +15,8 @@ CLAIMS: tuple[Claim, ...] = (
         verdict="One step of WN lengthens w and scales w⊥ by exactly known factors, for any A.",
         printed="–",
         exact=(
-            "One step of WN on any A and y, with N = ‖w‖² and s = ⟨ŵ, Aᵀr⟩: N′ = N + "
-            "η²g²‖PAᵀr‖²/N and w⊥′ = w⊥(1 + ηgs/N). So ‖w‖ never falls."
+            "One step of WN on any A and y, with N = ‖w‖² and s = ⟨ŵ, Aᵀr⟩: N′ = N + η²g²‖PAᵀr‖²/N "
+            "and w⊥′ = w⊥(1 + ηgs/N). So ‖w‖ never falls."
         ),
         proof=(
             "The step is w′ = w − (ηg/‖w‖)PAᵀr. PAᵀr is orthogonal to w, so Pythagoras gives N′ = "
@@ -46,9 +46,9 @@ printed = np.array([N + 0.01 * g**2 * (pull @ pull - s**2) / N, 1 + 0.1 * g * s 
         verdict="One step of rPGD divides w⊥ by an exactly known number, for any A.",
         printed="–",
         exact=(
-            "One step of rPGD on any A and y, with ‖w‖ = 1, v = w − ηgAᵀr and s = ⟨w, Aᵀr⟩: ‖v‖² "
-            "= 1 − 2ηgs + η²g²‖Aᵀr‖² and w⊥′ = w⊥/‖v‖ (v ≠ 0). For η > 0 and w⊥ ≠ 0 it grows if "
-            "and only if ‖Ax‖² − ‖y‖² + ‖r‖² > ηg²‖Aᵀr‖²."
+            "One step of rPGD on any A and y, with ‖w‖ = 1, v = w − ηgAᵀr and s = ⟨w, Aᵀr⟩: ‖v‖² = "
+            "1 − 2ηgs + η²g²‖Aᵀr‖² and w⊥′ = w⊥/‖v‖ (v ≠ 0). For η > 0 and w⊥ ≠ 0 it grows if and "
+            "only if ‖Ax‖² − ‖y‖² + ‖r‖² > ηg²‖Aᵀr‖²."
         ),
         proof=(
             "Expand ‖w − ηgAᵀr‖². Aᵀr lies in the row space, so v⊥ = w⊥, and w′ = v/‖v‖. It grows "
@@ -74,7 +74,10 @@ printed = np.array([(1 - 0.2 * r @ A @ x + 0.1 * k) ** -0.5, gain > k])
         conclusion="yes",
         group="beyond",
         paper="beyond the paper",
-        functions=("invariant_drift", "finite_step_limit"),
+        functions=(
+            "invariant_drift",
+            "finite_step_limit",
+        ),
         verdict=(
             "A finite step changes the flow's invariant by a known amount of second order, which "
             "predicts where a run ends."
@@ -83,17 +86,17 @@ printed = np.array([(1 - 0.2 * r @ A @ x + 0.1 * k) ** -0.5, gain > k])
         exact=(
             "Let γ = cη, w0⊥ ≠ 0 and ‖w0‖ = 1. I = log(‖w⊥‖/‖w‖) + g²/2c changes in one step of "
             "rPGD by (η²/2)[(c + g²)s² − g²‖PAᵀr‖²] + O(η³), and of WN, N = ‖w‖², by ηgs(1/N − 1) "
-            "+ (η²/2)[cs² − (g²/N²)(s² + ‖PAᵀr‖²)] + O(η³). A run that converges with x∥ → x* "
-            "ends with G(1 − F0·e^{2D − G/c}) = g*², D the sum of all changes of I. With these "
-            "formulas summed in place of D the error is O(η²)."
+            "+ (η²/2)[cs² − (g²/N²)(s² + ‖PAᵀr‖²)] + O(η³). A run that converges with x∥ → x* ends "
+            "with G(1 − F0·e^{2D − G/c}) = g*², D the sum of all changes of I. With these formulas "
+            "summed in place of D the error is O(η²)."
         ),
         proof=(
             "(g − γs)²/2c − g²/2c = −ηgs + (c/2)η²s². rPGD [discrete-rpgd]: log‖w⊥‖ changes by "
-            "−½log(1 + u), u = −2ηgs + η²g²‖Aᵀr‖², that is ηgs − ½η²g²‖Aᵀr‖² + η²g²s² + O(η³); "
-            "put ‖Aᵀr‖² = s² + ‖PAᵀr‖² and add. WN [discrete-wn]: log(‖w⊥‖/‖w‖) changes by log(1 "
-            "+ ηgs/N) − ½log(1 + η²g²‖PAᵀr‖²/N²); expand and add. At the end ‖w⊥‖²/‖w‖² = "
-            "F0·e^{2D − G/c} by definition of D, and G = g*² + G‖w⊥‖²/‖w‖² as x∥ = x*. Omitting "
-            "O(η³) in each of O(1/η) steps, which contract geometrically, changes D by O(η²)."
+            "−½log(1 + u), u = −2ηgs + η²g²‖Aᵀr‖², that is ηgs − ½η²g²‖Aᵀr‖² + η²g²s² + O(η³); put "
+            "‖Aᵀr‖² = s² + ‖PAᵀr‖² and add. WN [discrete-wn]: log(‖w⊥‖/‖w‖) changes by log(1 + "
+            "ηgs/N) − ½log(1 + η²g²‖PAᵀr‖²/N²); expand and add. At the end ‖w⊥‖²/‖w‖² = F0·e^{2D − "
+            "G/c} by definition of D, and G = g*² + G‖w⊥‖²/‖w‖² as x∥ = x*. Omitting O(η³) in each "
+            "of O(1/η) steps, which contract geometrically, changes D by O(η²)."
         ),
         instance=(
             "A has the rows (1, 0, 0) and (1, 2, 0), y = (1, −1), w = (0.5, 1, 2)/√5.25, g = 1.5, "
@@ -124,18 +127,18 @@ printed = np.array([1 + g**2, 1]) * (w @ pull) ** 2 - g**2 * (pull @ pull) / 2
         exact=(
             "Let L(x) = φ(Ax), φ convex and continuously differentiable (with a locally Lipschitz "
             "derivative), have a unique minimiser ξ ≠ 0 in the row space of A, and let c > 0. The "
-            "flow ġ = −c⟨w, ∇L⟩, ẇ = −gP∇L at x = gw either has g → 0 and L → L(0), or ends at ξ "
-            "+ g∞·exp((g0² − G)/2c)·w0⊥, where G = g∞² is the only positive root of G(1 − "
+            "flow ġ = −c⟨w, ∇L⟩, ẇ = −gP∇L at x = gw either has g → 0 and L → L(0), or ends at ξ + "
+            "g∞·exp((g0² − G)/2c)·w0⊥, where G = g∞² is the only positive root of G(1 − "
             "F0e^{−G/c}) = ‖ξ‖². The second is certain if L(x0) < L(0)."
         ),
         proof=(
             "∇L lies in the row space, so w⊥ = exp((g0² − g²)/2c)w0⊥ as for [invariant]. dL/dt = "
             "−c⟨w, ∇L⟩² − g²‖P∇L‖² ≤ 0. L has bounded level sets in the row space, so x∥ stays "
-            "bounded; so does g, as ∣g∣ → ∞ would give w⊥ → 0, ‖x∥‖ → ∞. Limit points of the "
-            "orbit are rest points (LaSalle): ∇L = 0 and x∥ = ξ, or g = 0. L has one limit and "
-            "L(ξ) < L(0), so all are of one kind. In the first, G = ‖x∥‖² + ‖x⊥‖² = ‖ξ‖² + "
-            "G·F0e^{−G/c}. Its root is unique: the left side of G(1 − F0e^{−G/c}) = ‖ξ‖² grows "
-            "where positive. The limit points are connected, so g has one sign: one limit."
+            "bounded; so does g, as ∣g∣ → ∞ would give w⊥ → 0, ‖x∥‖ → ∞. Limit points of the orbit "
+            "are rest points (LaSalle): ∇L = 0 and x∥ = ξ, or g = 0. L has one limit and L(ξ) < "
+            "L(0), so all are of one kind. In the first, G = ‖x∥‖² + ‖x⊥‖² = ‖ξ‖² + G·F0e^{−G/c}. "
+            "Its root is unique: the left side of G(1 − F0e^{−G/c}) = ‖ξ‖² grows where positive. "
+            "The limit points are connected, so g has one sign: one limit."
         ),
         instance=(
             "Counts, L(x) = Σ e^{a_iᵀx} − y_i·a_iᵀx: A has the rows (1, 0, 0) and (1, 1, 0), y = "
@@ -165,18 +168,17 @@ found, printed = np.array([g * w[1], g**2 * (1 - np.exp(1 - g**2) / 2)]), np.log
         printed="–",
         exact=(
             "Let a_i be samples with signs s_i = ±1 that some v separates: s_i·a_iᵀv > 0 for all "
-            "i. Then the largest margin min_i s_i·a_iᵀv over unit vectors v is the distance of "
-            "the convex hull of the s_i·a_i from the origin, and h/‖h‖, h the hull's point "
-            "nearest to the origin, is the only direction that has it. It lies in the row space "
-            "of A."
+            "i. Then the largest margin min_i s_i·a_iᵀv over unit vectors v is the distance of the "
+            "convex hull of the s_i·a_i from the origin, and h/‖h‖, h the hull's point nearest to "
+            "the origin, is the only direction that has it. It lies in the row space of A."
         ),
         proof=(
             "Let K be the hull. A linear function on K is least at one of the s_i·a_i, so min_i "
             "s_i·a_iᵀv is the minimum of kᵀv over k in K. K is compact and, by separability, does "
             "not contain 0, so h exists and is not 0. For a unit v, min kᵀv ≤ hᵀv ≤ ‖h‖, with "
-            "equality in the second only for v = h/‖h‖. For that v: K contains h + t(k − h), 0 ≤ "
-            "t ≤ 1, whose norm is at least ‖h‖, so (k − h)ᵀh ≥ 0 and kᵀv ≥ ‖h‖ for every k. And h "
-            "is a combination of the rows a_i."
+            "equality in the second only for v = h/‖h‖. For that v: K contains h + t(k − h), 0 ≤ t "
+            "≤ 1, whose norm is at least ‖h‖, so (k − h)ᵀh ≥ 0 and kᵀv ≥ ‖h‖ for every k. And h is "
+            "a combination of the rows a_i."
         ),
         instance=(
             "Samples (2, 0) and (0, 1) with sign +1, (−2, −3) with sign −1: the largest margin "

@@ -72,7 +72,9 @@ printed, exact = np.array([u * -r, -r]), np.array([u * r, g * r])
         group="flow",
         paper="Lemma 2.2",
         functions=("flow_field",),
-        verdict="True: both algorithms follow one flow, with an error of order η on bounded times.",
+        verdict=(
+            "True: both algorithms follow one flow, with an error of order η on bounded times."
+        ),
         printed=(
             "From a unit w0, WN's (g, w/‖w‖) and rPGD's (g, w) have the same limiting flow as η → "
             "0."
@@ -145,21 +147,23 @@ printed = np.array([0.0, 0.5])  # zero loss, and the loss on S
         conclusion="yes",
         group="flow",
         paper="Theorem 2.6, (b); Appendix C.4.1",
-        functions=("flow_outcome", "stationary_point"),
-        verdict=(
-            "True for c > 0, though the appendix proves, as it says, convergence to the set only."
+        functions=(
+            "flow_outcome",
+            "stationary_point",
         ),
+        verdict="True, though the appendix proves, as it says, convergence to the set only.",
         printed="In case (b) the flow converges to a single stationary point of S.",
         exact=(
-            "For c > 0 the flow (g, w) converges to a single point from every start: to a zero of "
-            "the loss or to a point of S. (Appendix C.4.1 shows the set; its step “the only "
-            "remaining case is g → 0” leaves out that g might oscillate.)"
+            "For c = 0 case (b) is a start in S, where nothing moves. For c > 0 the flow (g, w) "
+            "converges to a single point from every start: to a zero of the loss or to a point of "
+            "S. (Appendix C.4.1 shows the set; its step to “the only remaining case”, g_t → 0, "
+            "leaves out that g might oscillate.)"
         ),
         proof=(
             "On ℝ × sphere with the metric dg²/c + dw² the flow is the gradient flow of ½‖Agw − "
             "y‖²: the gradient's parts are c·∂_g = cs and P∇_w = gPAᵀr. Function and metric are "
-            "real analytic. The orbit is bounded, as in [flow-dichotomy]: ∣g∣ → ∞ would force "
-            "‖w⊥‖² = F0e^{−g²/c} → 0 and so ‖Agw‖ → ∞, against ‖Agw‖ ≤ ‖y‖ + ‖r0‖. By "
+            "real analytic. The orbit is bounded, as in [flow-dichotomy]: ∣g∣ → ∞ along a sequence "
+            "would force ‖w⊥‖² = F0e^{−g²/c} → 0 and so ‖Agw‖ → ∞, against ‖Agw‖ ≤ ‖y‖ + ‖r0‖. By "
             "Łojasiewicz's theorem a bounded orbit of an analytic gradient flow has finite length "
             "and so one limit, which is a rest point. By [stationary] it has zero loss or lies in "
             "S."
@@ -180,7 +184,10 @@ found, printed = norm(np.append(g, w - e2)), 1e-4
         conclusion="yes",
         group="flow",
         paper="Lemma 2.4, (5)",
-        functions=("loss_rate_bounds", "loss_rate"),
+        functions=(
+            "loss_rate_bounds",
+            "loss_rate",
+        ),
         verdict="True, and for either sign of g.",
         printed="−max(g², c)‖Aᵀr‖² ≤ d(½‖r‖²)/dt ≤ −min(g², c)‖Aᵀr‖² along the flow.",
         exact=(

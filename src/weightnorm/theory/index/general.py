@@ -14,8 +14,8 @@ CLAIMS: tuple[Claim, ...] = (
         functions=("sphere_ball",),
         verdict="True for 0 < g0 ≤ g*, the scale of the paragraph before it; not for g0 > g*.",
         printed=(
-            "If ‖v_t‖ ≥ 1 after each step, minimising ‖Ag0w − y‖² over the sphere ‖w‖ = 1 and "
-            "over the ball ‖w‖ ≤ 1 are equivalent."
+            "If ‖v_t‖ ≥ 1 after each step, minimising ‖Ag0w − y‖² over the sphere ‖w‖ = 1 and over "
+            "the ball ‖w‖ ≤ 1 are equivalent."
         ),
         exact=(
             "If ‖v_t‖ ≥ 1 in every step, projecting on the sphere and on the ball gives the same "
@@ -24,12 +24,12 @@ CLAIMS: tuple[Claim, ...] = (
             "inside, x*/g0."
         ),
         proof=(
-            "The projection on the ball is v/max(1, ‖v‖). Minimisers over all w are x*/g0 + ker "
-            "A, of norm ≥ g*/∣g0∣, least at x*/g0 only. ∣g0∣ > g*: x*/g0 is inside. ∣g0∣ = g*: it "
-            "is the only one in the ball, and on the sphere. ∣g0∣ < g*: none is in the ball, and "
-            "a minimiser over the ball that lies inside would be a minimiser over all w by "
-            "convexity; so all have norm 1 and are those over the sphere. Two of them would have "
-            "a midpoint inside the ball, a minimiser by convexity: so there is one."
+            "The projection on the ball is v/max(1, ‖v‖). Minimisers over all w are x*/g0 + ker A, "
+            "of norm ≥ g*/∣g0∣, least at x*/g0 only. ∣g0∣ > g*: x*/g0 is inside. ∣g0∣ = g*: it is "
+            "the only one in the ball, and on the sphere. ∣g0∣ < g*: none is in the ball, and a "
+            "minimiser over the ball that lies inside would be a minimiser over all w by "
+            "convexity; so all have norm 1 and are those over the sphere. Two of them would have a "
+            "midpoint inside the ball, a minimiser by convexity: so there is one."
         ),
         instance=(
             "B, g0 = 2 fixed, w0 = (1, 0), η = ¼, 50 steps (‖v‖ = ½); the final loss with the "
@@ -50,7 +50,10 @@ found, printed = loss(*B, 2 * w), loss(*B, 2 * u)
         conclusion="yes",
         group="discrete",
         paper="Propositions 3.3 and E.9",
-        functions=("general_matrix", "general_matrix_steps"),
+        functions=(
+            "general_matrix",
+            "general_matrix_steps",
+        ),
         verdict="True with the step η = 1/g0², which the proof of Lemma E.10 names.",
         printed=(
             "If λ_max = 1 and the scale is fixed at g0 ≤ g*λ_min/(2 + δ), then ‖w⊥‖ ≤ ε after "
@@ -101,8 +104,7 @@ found, printed = abs(w[2]), 0.01
         ),
         instance=(
             "A = rows e1, √½·e2 of R³, y = (0, √½), so x* = e2; δ = ½, g0 = 0.2, η = 25, w0 = e3, "
-            "ε = 0.01, T1 = 12, then 100 steps of gradient descent with η = 1; ‖x − x*‖ against "
-            "g0ε"
+            "ε = 0.01, T1 = 12, then 100 steps of gradient descent with η = 1; ‖x − x*‖ against g0ε"
         ),
         snippet="""
 A, y = np.diag([1, 0.5**0.5, 0])[:2], np.array([0, 0.5**0.5])
@@ -120,7 +122,9 @@ found, printed, exact = norm(x - np.eye(3)[1]), 0.2 * 0.01, 0.2 * abs(w[2])
         group="discrete",
         paper="Lemma E.10",
         functions=("general_matrix_any",),
-        verdict="True with the eigenvalues of AAᵀ, as its proof has them, for the singular values.",
+        verdict=(
+            "True with the eigenvalues of AAᵀ, as its proof has them, for the singular values."
+        ),
         printed=(
             "With σ the singular values of A (σ_1 = 1) and the scale fixed at g0 ≤ g*σ_r/(2 + δ − "
             "σ_r), ‖w⊥‖ ≤ ε after log(q0/ε)/log(1 + δ) steps."
@@ -135,8 +139,7 @@ found, printed, exact = norm(x - np.eye(3)[1]), 0.2 * 0.01, 0.2 * abs(w[2])
         ),
         instance=(
             "A = rows e1, 0.1·e2 of R³, y = (0, 0.1), so x* = e2, σ_r = 0.1; δ = ½, g0 = 0.1/(2.5 "
-            "− 0.1) = 1/24, η = 1/g0², w0 = (0, −.8, .6); ‖w⊥‖ after one step against ‖w0⊥‖/(1 + "
-            "δ)"
+            "− 0.1) = 1/24, η = 1/g0², w0 = (0, −.8, .6); ‖w⊥‖ after one step against ‖w0⊥‖/(1 + δ)"
         ),
         snippet="""
 A, y, w = np.diag([1, 0.1, 0])[:2], np.array([0, 0.1]), np.array([0, -0.8, 0.6])
@@ -157,15 +160,15 @@ found, printed = w[2], 0.6 / 1.5
             "on the sphere of R^d, as the lemma is worded."
         ),
         printed=(
-            "σ: eigenvalues of AAᵀ, σ_1 = 1; L = (Σσ_i² − 2√(m log m))/m ≥ σ_m²; w* uniform on "
-            "the sphere of R^d. Then g0 ≤ g*√L/(2 + δ − σ_m) suffices for the same T1 with "
-            "probability 1 − O(1/m)."
+            "σ: eigenvalues of AAᵀ, σ_1 = 1; L = (Σσ_i² − 2√(m log m))/m ≥ σ_m²; w* uniform on the "
+            "sphere of R^d. Then g0 ≤ g*√L/(2 + δ − σ_m) suffices for the same T1 with probability "
+            "1 − O(1/m)."
         ),
         exact=(
-            "Let w* be uniform on the unit sphere of the row space, L ≥ σ_m², γ = 0, η = 1/g0², 0 "
-            "< ∣g0∣ ≤ g*√L/(2 + δ − σ_m). Then every step divides ‖w⊥‖ by at least 1 + δ, except "
-            "with probability at most m^{−3/2}·e^{8(log m)²/m} for m ≥ 68, so O(1/m). L ≥ σ_m² "
-            "can hold only for m = 1 or m ≥ 12."
+            "σ, L and δ > 0 as in the paper's line. Let w* be uniform on the unit sphere of the "
+            "row space, L ≥ σ_m², γ = 0, η = 1/g0², 0 < ∣g0∣ ≤ g*√L/(2 + δ − σ_m). Then every step "
+            "divides ‖w⊥‖ by at least 1 + δ, except with probability at most m^{−3/2}·e^{8(log "
+            "m)²/m} for m ≥ 68, so O(1/m). L ≥ σ_m² can hold only for m = 1 or m ≥ 12."
         ),
         proof=(
             "w* has coordinates z/‖z‖, z normal in R^m, in A's singular basis. If Σb_iz_i² ≥ 0, "
@@ -199,13 +202,13 @@ found, printed = norm(w[100:]), 0.01
         functions=("general_matrix_random",),
         verdict="True under the same condition as the lemma: w* on the sphere of the row space.",
         printed=(
-            "With L as in Lemma E.11 and L ≥ λ_min², g0 ≤ g*√L/(2 + δ) suffices with probability "
-            "1 − O(1/m) for w* random on the sphere."
+            "With L as in Lemma E.11 and L ≥ λ_min², g0 ≤ g*√L/(2 + δ) suffices with probability 1 "
+            "− O(1/m) for w* random on the sphere."
         ),
         exact=(
             "Let w* be uniform on the unit sphere of the row space, λ_max = 1, L ≥ λ_min², γ = 0, "
-            "η = 1/g0² and 0 < ∣g0∣ ≤ g*√L/(2 + δ). Then every step divides ‖w⊥‖ by at least 1 + "
-            "δ with probability 1 − O(1/m)."
+            "η = 1/g0² and 0 < ∣g0∣ ≤ g*√L/(2 + δ). Then every step divides ‖w⊥‖ by at least 1 + δ "
+            "with probability 1 − O(1/m)."
         ),
         proof=(
             "g*√L/(2 + δ) < g*√L/(2 + δ − λ_min), so the g0 allowed here are among those of "
@@ -215,8 +218,8 @@ found, printed = norm(w[100:]), 0.01
         ),
         instance=(
             "m = 100, d = 3000, A = diag(√λ) in the first 100 coordinates, λ = 1 (99 times), 0.1; "
-            "w* a normal vector of R^d (seed 0), normalised, g* = 1, y = Aw*; δ = 1, g0 = √L/3, "
-            "w0 = e_3000, ε = 0.01, T1 = 7; ‖w⊥‖ after T1 steps against ε"
+            "w* a normal vector of R^d (seed 0), normalised, g* = 1, y = Aw*; δ = 1, g0 = √L/3, w0 "
+            "= e_3000, ε = 0.01, T1 = 7; ‖w⊥‖ after T1 steps against ε"
         ),
         snippet="""
 lam, z = np.append(np.ones(99), 0.1), np.random.default_rng(0).normal(size=3000)

@@ -28,8 +28,8 @@ CLAIMS: tuple[Claim, ...] = (
         exact=(
             "If c > 0 and the loss tends to zero, x∞ = x* + g∞·exp((g0² − G)/2c)·w0⊥, where g∞ is "
             "the final scale and G = g∞² is the unique positive root of G·(1 − F0·e^{−G/c}) = g*², "
-            "F0 = q0²e^{g0²/c}. With q*² = q0²e^{(g0² − g*²)/c} the printed form is a good "
-            "approximation when q*²·max(1, g*²/c) ≪ 1."
+            "F0 = q0²e^{g0²/c}. With q*² = q0²e^{(g0² − g*²)/c} and g∞ > 0 the printed form is a "
+            "good approximation when q*²·max(1, g*²/c) ≪ 1; for g∞ < 0 put −g* for g*."
         ),
         proof=(
             "By [stationary-limit-point] (g, w) converges, to (g∞, w∞) say, and Ax∞ = y. So x∞∥ = "
@@ -37,8 +37,8 @@ CLAIMS: tuple[Claim, ...] = (
             "‖w∞⊥‖² = F0e^{−G/c} and x∞⊥ = g∞w∞⊥ is as stated. The root is unique: φ(G) = G(1 − "
             "F0e^{−G/c}) is positive for G > max(0, c log F0) only, rises from 0 to ∞ there, as φ′ "
             "= (1 − F0e^{−G/c}) + (G/c)F0e^{−G/c} > 0. G − g*² = Gq*²e^{−(G − g*²)/c} ≤ Gq*², so G "
-            "≤ g*²/(1 − q*²) if q*² < 1: replacing G by g*² changes g∞ by a share of order q*² and "
-            "the exponent by at most g*²q*²/(2c(1 − q*²))."
+            "≤ g*²/(1 − q*²) if q*² < 1: replacing G by g*² changes ∣g∞∣ by a share of order q*² "
+            "and the exponent by at most g*²q*²/(2c(1 − q*²))."
         ),
         instance="B, w0 = (0, 1), g0 = c = 1: the second entry of x∞",
         snippet="""
@@ -93,7 +93,10 @@ found, printed, exact = x, e1 + 1.0 * e2, e1 + 0.5 * e2
             "WN often ends closer to x* than gradient descent, but g0² ≤ g*² is not the condition: "
             "the ratio c must also be below a threshold c*."
         ),
-        printed="For g0² ≤ g*² WN's final x⊥ is smaller than that of gradient descent.",
+        printed=(
+            "For g0² ≤ g*² WN's final x⊥ is smaller than that of gradient descent, and close to "
+            "the minimum-norm solution."
+        ),
         exact=(
             "Let c > 0, q0 ≠ 0, g0 ≠ 0, the loss tend to zero, D = g*² − g0²‖w0∥‖² and c* = "
             "D/log(1 + D/g0²). WN ends closer to x* than gradient descent from g0w0 if and only if "
@@ -132,10 +135,10 @@ exact = np.sqrt(G - 1)
         verdict="True: for g0² > g*² WN can end farther from x* than gradient descent.",
         printed="For g0² > g*² WN can end farther from x* than gradient descent.",
         exact=(
-            "It can, and exactly when [wn-beats-gd] says: with D = g*² − g0²‖w0∥‖² and c* = "
-            "D/log(1 + D/g0²), WN ends farther if and only if c > c* (D > 0) or c < c* (D < 0). In "
-            "the instance c* = 3.776: at c = 1 WN ends at distance 1.6894, at c = 8 at 1.519, and "
-            "gradient descent at 1.6."
+            "It can, and exactly when [wn-beats-gd] says: for c > 0, q0 ≠ 0, g0 ≠ 0 and a loss "
+            "that tends to zero, with D = g*² − g0²‖w0∥‖² and c* = D/log(1 + D/g0²), WN ends "
+            "farther if and only if c > c* (D > 0) or c < c* (D < 0). In the instance c* = 3.776: "
+            "at c = 1 WN ends at distance 1.6894, at c = 8 at 1.519, and gradient descent at 1.6."
         ),
         proof=(
             "The equivalence is [wn-beats-gd] with the inequalities reversed. In the instance D = "
@@ -196,7 +199,10 @@ found, printed, exact = w[0], 1.0, -1.0
         group="flow",
         paper="Theorem 2.6, Part II; Appendix C.4.3",
         functions=("fixed_scale_limit",),
-        verdict="True for 0 < g0 < g*, which Appendix C.4.3 states, and w0⊥ ≠ 0.",
+        verdict=(
+            "True for 0 < ∣g0∣ ≤ g*, as Appendix C.4.3 assumes by its g0 < g*; for g0 < 0 the "
+            "number ĉ is negative, as g0 is."
+        ),
         printed=(
             "For c = 0 the direction w tends to a point w̃ of the row space, the unit vector w̃ = "
             "(ĉ⁻¹I + g0AᵀA)⁻¹Aᵀy with some ĉ > 0."
@@ -235,7 +241,9 @@ exact = np.sqrt(1 - 2 / 2.0**2)  # zero loss at this scale: 1 - (g*/g0)^2
         group="flow",
         paper="Theorem 2.6, Part II",
         functions=("restart_limit",),
-        verdict="True for 0 < g0 < g* and w0⊥ ≠ 0; from g0 < 0 the end is (−g*, −w*), the same x*.",
+        verdict=(
+            "True for 0 < g0 < g* and w0⊥ ≠ 0; from g0 < 0 the end is (−g*, −w*), the same x*."
+        ),
         printed="Run c = 0 to its limit w̃, then c > 0 from (g0, w̃): (g, w) → (g*, w*).",
         exact=(
             "Let w0⊥ ≠ 0 and w̃ be the limit of the flow with c = 0. From (g0, w̃) the flow with c "
@@ -308,8 +316,9 @@ found, printed = norm(x), norm(y)
         exact=(
             "x∞ = (1, sign(g0)√(G − 1)) with G(1 − e^{g0² − G}) = 1. The gradient flow from (0, "
             "g0) ends at (1, g0), so WN is closer if and only if ∣g0∣ > 1/√(e − 1) = 0.76287. The "
-            "loss on S is ½, and a start with a loss in [½, 1) can end in S: g0 = ½, w0 = (−0.6, "
-            "0.8), c = ¼/log(25/16), with loss 0.845."
+            "loss on S is ½ (the paper's 1 is ‖r‖² there, with which its sentence is right), and a "
+            "start with a loss in [½, 1) can end in S: g0 = ½, w0 = (−0.6, 0.8), c = ¼/log(25/16), "
+            "with loss 0.845."
         ),
         proof=(
             "q0 = c = 1: F0 = e^{g0²} > 1, so g² ≥ c log F0 = g0² > 0 keeps g's sign and the loss "
@@ -320,7 +329,9 @@ found, printed = norm(x), norm(y)
             "is not reached in finite time; g·w₁ < 0 for ever, the loss stays above ½ and the end "
             "is in S [flow-dichotomy]."
         ),
-        instance="B, w0 = (0, 1), g0 = ½, c = 1: the second entry of x∞ (the gradient flow's is ½)",
+        instance=(
+            "B, w0 = (0, 1), g0 = ½, c = 1: the second entry of x∞ (the gradient flow's is ½)"
+        ),
         snippet="""
 from scipy.optimize import brentq
 g, w = flow(*B, 0.5, e2, c=1.0)

@@ -33,8 +33,8 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         instance=(
             "B, w0 = (.6, .8), g0 = ½, ρ = 0.01, ε = δ = 0.001, γ⁽¹⁾ the largest allowed by "
-            "[two-phase-a-first], γ⁽²⁾ = ¼; steps needed after T1 for ‖r‖² ≤ ε against the "
-            "printed order with constant 1"
+            "[two-phase-a-first], γ⁽²⁾ = ¼; steps needed after T1 for ‖r‖² ≤ ε against the printed "
+            "order with constant 1"
         ),
         snippet="""
 eps, rho, room = 0.001, 0.01, 0.01 * 0.75  # room = ρδ0
@@ -58,19 +58,18 @@ found, printed = sum(2 * loss(*B, g * w) > eps for g, w in late), 4 * np.log(roo
         ),
         printed="γ⁽¹⁾ = O((ρ/log(1/ε))·(g0/g*)²·log((1 − ρ)g*/g0 + ρ)).",
         exact=(
-            "The largest step of [two-phase-a-first], if below ½ and before T1 is rounded, is "
-            "γ⁽¹⁾ = ρδ0g0²·log((1 − ρ)(g*/g0)² + ρ)/((g*² + ρδ0)(g*² − g0²p0²)·log((1 − "
-            "p0²)/δ²)). When all but δ = ε are constants it is ≍ 1/log(1/ε), as printed. In g0, "
-            "the printed order lacks the square in the logarithm and the factor δ0/(g*² − "
-            "g0²p0²), which tends to 0 as g0 → g* (p0 < 1)."
+            "The largest step of [two-phase-a-first], if below ½ and before T1 is rounded, is γ⁽¹⁾ "
+            "= ρδ0g0²·log((1 − ρ)(g*/g0)² + ρ)/((g*² + ρδ0)(g*² − g0²p0²)·log((1 − p0²)/δ²)). When "
+            "all but δ = ε are constants it is ≍ 1/log(1/ε), as printed. In g0, the printed order "
+            "lacks the square in the logarithm and the factor δ0/(g*² − g0²p0²), which tends to 0 "
+            "as g0 → g* (p0 < 1), so that no constant will do there."
         ),
         proof=(
             "Put T1 = ((g*² + ρδ0)/(ρδ0))·log((1 − p0²)/δ²) into γ⁽¹⁾ = g0²·log((1 − ρ)g*²/g0² + "
-            "ρ)/(T1(g*² − g0²p0²)). For fixed p0 < 1, log((1 − p0²)/δ²) = 2log(1/δ) + log(1 − "
-            "p0²) ~ 2log(1/δ) as δ → 0, and g*² + ρδ0 lies between g*² and 2g*². With x = g*/g0, "
-            "log((1 − ρ)x² + ρ) is between log((1 − ρ)x + ρ) and (x + 1) times it as log is "
-            "concave, so the square changes a constant near g0 = g*, but δ0/(g*² − g0²p0²) → 0 is "
-            "lost."
+            "ρ)/(T1(g*² − g0²p0²)). For fixed p0 < 1, log((1 − p0²)/δ²) = 2log(1/δ) + log(1 − p0²) "
+            "~ 2log(1/δ) as δ → 0, and g*² + ρδ0 lies between g*² and 2g*². With x = g*/g0, log((1 "
+            "− ρ)x² + ρ) is between log((1 − ρ)x + ρ) and (x + 1) times it as log is concave, so "
+            "the square changes a constant near g0 = g*, but δ0/(g*² − g0²p0²) → 0 is lost."
         ),
         instance=(
             "B, w0 = (0, 1), g0 = 0.999, ρ = 0.9, ε = δ = 0.1, g1 = g0, γ⁽¹⁾ as printed with "
@@ -101,32 +100,33 @@ found, printed = (1 - g**2) / (1 - g0**2), rho
             "logarithms and T2 = O(1)."
         ),
         exact=(
-            "Take p0 < 1, ρ = ε → 0, δ ≤ ε, and γ⁽¹⁾T1 ≤ K = g0²·log(g*²/g0²)/(g*² − g0²p0²), as "
-            "printed or relaxed. Then liminf (1 − g_{T1}/g*) ≥ θ := e^{−K}(1 − g0/g*) > 0, and at "
-            "a fixed γ = γ⁽²⁾ ≤ ½, ‖r_T‖² ≤ εg*² needs at least (½log(1/ε) − O(1))/log(1/(1 − γ)) "
-            "further steps. T2 = O(1) is true if γ⁽¹⁾ is tuned to g_{T1}² = g*² − ρδ0."
+            "A smaller ρ does lengthen T1. Take p0 < 1, ρ = ε → 0, δ ≤ ε, and γ⁽¹⁾T1 ≤ K = "
+            "g0²·log(g*²/g0²)/(g*² − g0²p0²), as printed or relaxed. Then liminf (1 − g_{T1}/g*) ≥ "
+            "θ := e^{−K}(1 − g0/g*) > 0, and at a fixed γ = γ⁽²⁾ ≤ ½, ‖r_T‖² ≤ εg*² needs at least "
+            "(½log(1/ε) − O(1))/log(1/(1 − γ)) further steps. T2 = O(1) is true if γ⁽¹⁾ < 1 is "
+            "tuned, above its bound, to g_{T1}² = g*² − ρδ0."
         ),
         proof=(
-            "[two-phase-a-first]: g ≤ g* up to T1. e = g* − g has e′ = e − γp(g* − gp), and p(g* "
-            "− gp) = e + (1 − p)(g(1 + p) − g*) ≤ e + (1 − p)g*. By [perp-contraction] 1/‖w⊥‖² "
-            "grows by 1 or more per step, so 1 − p_t ≤ ‖w_t⊥‖² ≤ 1/(t + 1): e_{T1} ≥ (1 − "
-            "γ⁽¹⁾)^{T1}e_0 − γ⁽¹⁾g*(1 + log T1), and γ⁽¹⁾ ≤ K/T1 → 0. Later, if g ≤ g*, e′ ≥ (1 − "
-            "γ)e − γg*δ², so e ≥ (1 − γ)^n·e_{T1} − g*δ², and ‖r‖ ≥ e: so (1 − γ)^n ≤ (√ε + "
-            "δ²)g*/e_{T1}, also if e_n < 0 first. Tuned: a − g ≤ g*(1/√(1 − δ²) − √(1 − εδ0/g*²)) "
-            "= O(ε)."
+            "[two-phase-a-first]: g ≤ g* up to T1. e = g* − g has e′ = e − γp(g* − gp), and p(g* − "
+            "gp) = e + (1 − p)(g(1 + p) − g*) ≤ e + (1 − p)g*. By [perp-contraction] 1/‖w⊥‖² grows "
+            "by 1 or more per step, so 1 − p_t ≤ ‖w_t⊥‖² ≤ 1/(t + 1): e_{T1} ≥ (1 − γ⁽¹⁾)^{T1}e_0 "
+            "− γ⁽¹⁾g*(1 + log T1), and γ⁽¹⁾ ≤ K/T1 → 0. Later, if g ≤ g*, e′ ≥ (1 − γ)e − γg*δ², "
+            "so e ≥ (1 − γ)^n·e_{T1} − g*δ², and ‖r‖ ≥ e: so (1 − γ)^n ≤ (√ε + δ²)g*/e_{T1}, also "
+            "if e_n < 0 first. Tuned: a − g ≤ g*(1/√(1 − δ²) − √(1 − εδ0/g*²)) = O(ε)."
         ),
         instance=(
-            "B, w0 = (.6, .8), g0 = ½, ρ = ε = 0.001, δ = 0.3ε, γ⁽¹⁾ the printed bound, γ⁽²⁾ = ¼; "
-            "steps needed after T1 for ‖r‖² ≤ ε against the printed T2"
+            "B, w0 = (.6, .8), g0 = ½, γ⁽²⁾ = ¼, ρ = ε = 10⁻² and 10⁻³, δ = 0.3ε, γ⁽¹⁾ just under "
+            "the printed bound: further steps for ‖r‖² ≤ ε, against no growth (½·log 10/log(4/3) = "
+            "4.0 per decade is expected)"
         ),
         snippet="""
-eps, room = 0.001, 0.001 * 0.75 / (1 - 0.001)  # ρδ0/(1 − ε)
-T1 = int(np.ceil((1 + 1 / (0.75 * eps)) * np.log(0.64 / (0.3 * eps) ** 2)))
-small = 0.09 * np.log(4 * (1 - eps) + eps) / (2 * T1 * (1 - 0.09))
-late = path(*B, 0.5, [0.6, 0.8], [0.0] + [small] * (T1 - 1) + [0.25] * 40)[T1:]
-found, printed = sum(2 * loss(*B, g * w) > eps for g, w in late), 4 * np.log(room / eps**0.5)
+N = lambda e: int(np.ceil((1 + 1 / (0.75 * e)) * np.log(0.64 / (0.3 * e) ** 2)))  # T1
+K = lambda e: [0.0] + [0.044 * np.log(4 - 3 * e) / (0.91 * N(e))] * (N(e) - 1) + [0.25] * 40
+run = lambda e: path(*B, 0.5, [0.6, 0.8], K(e))[N(e) :]
+steps = [sum(2 * loss(*B, g * w) > e for g, w in run(e)) for e in (1e-2, 1e-3)]
+found, printed = np.array(steps), np.full(2, steps[0])
 """,
-        relation=">",
+        relation="≠",
     ),
     Claim(
         id="delta0-tradeoff",
@@ -134,20 +134,25 @@ found, printed = sum(2 * loss(*B, g * w) > eps for g, w in late), 4 * np.log(roo
         conclusion="yes",
         group="discrete",
         paper="After Theorem 3.2",
-        functions=("two_phase_a", "two_phase_b"),
-        verdict="True as printed, of both T1, of (b)'s T2, and of (a)'s T2 once it is corrected.",
+        functions=(
+            "two_phase_a",
+            "two_phase_b",
+        ),
+        verdict=(
+            "True as printed, of both T1 and of both T2, also of (a)'s T2 once it is corrected."
+        ),
         printed="A larger δ0 = g*² − g0² leads to a smaller T1 and a larger T2, in both cases.",
         exact=(
-            "Let g*, p0, ε, δ, ρ and γ be fixed, and δ0 grow, that is g0 fall within (0, g*). "
-            "Before rounding, T1 = (1 + g*²/(ρδ0))·log((1 − p0²)/δ²) of (a) (for 1 − p0² > δ²) "
-            "and T1 = log(1/ε²)/log(g*²/g0²) of (b) fall; T2 of (b) and T2 of "
+            "Let g*, p0, 0 < ε < 1, δ, ρ and 0 < γ ≤ 1 be fixed, and δ0 grow, that is g0 fall "
+            "within (0, g*). Before rounding, T1 = (1 + g*²/(ρδ0))·log((1 − p0²)/δ²) of (a) (for 1 "
+            "− p0² > δ²) and T1 = log(1/ε²)/log(g*²/g0²) of (b) fall; T2 of (b) and T2 of "
             "[two-phase-a-second], with g0 for g_{T1}, grow."
         ),
         proof=(
-            "g*²/(ρδ0) falls as δ0 grows, times a positive logarithm. log(g*²/g0²) is positive "
-            "and grows as g0 falls. In (b), T2 = log((1 − (1 − ε²)g0/g*)/ε²)/log(1/(1 − γ′)), and "
-            "in (a), T2 = (1/γ)·log((1/√(1 − δ²) − g0/g*)/√ε): in both g0 stands with a minus "
-            "sign in an increasing logarithm, over a positive constant."
+            "g*²/(ρδ0) falls as δ0 grows, times a positive logarithm. log(g*²/g0²) is positive and "
+            "grows as g0 falls. In (b), T2 = log((1 − (1 − ε²)g0/g*)/ε²)/log(1/(1 − γ′)), and in "
+            "(a), T2 = (1/γ)·log((1/√(1 − δ²) − g0/g*)/√ε): in both g0 stands with a minus sign in "
+            "an increasing logarithm, over a positive constant."
         ),
         instance=(
             "B, w0 = (0, 1), ε = 0.01, γ = 0.2, case (b) from g0 = 0.9 and from g0 = 0.3; steps "
@@ -178,7 +183,7 @@ found, printed = np.sign(steps(0.3) - steps(0.9)), np.array([-1, 1])
         exact=(
             "For 0 < g0 < g* and 0 < ε < 1, T1 = log(1/ε²)/log(g*²/g0²) ≤ (2/log 2)·max(1, "
             "g0²/δ0)·log(1/ε) before rounding. For g0² ≥ g*²/2 the maximum is g0²/δ0, the printed "
-            "order."
+            "order; as g0 → 0 the ratio of T1, which is at least 1, to it is unbounded."
         ),
         proof=(
             "g*²/g0² = 1 + x with x = δ0/g0² > 0. log(1 + x) is concave and equals 0 at x = 0 and "
@@ -237,21 +242,21 @@ printed = np.log(np.sqrt(1 - g0**2) / eps) / gamma
         paper="After Theorem 3.2",
         functions=("two_phase_b_gain",),
         verdict=(
-            "True of the two printed orders at ρ = 1; between the explicit T1 the gain is at "
-            "least as large where (b)'s order is valid."
+            "True of the two printed orders at ρ = 1; between the explicit T1 the gain is at least "
+            "as large where (b)'s order is valid."
         ),
         printed="Case (b) improves the bound on T1 of case (a) by the factor (g*/g0)².",
         exact=(
-            "The printed orders at ρ = 1 have the ratio (g*²/δ0)/(g0²/δ0) = (g*/g0)². The "
-            "explicit T1, with the same logarithm (p0 = 0, δ = ε) and before rounding, have the "
-            "ratio (1 + g*²/δ0)·log(g*²/g0²), which is ≥ (g*/g0)² for g0² ≥ g*²/2, where (b)'s "
-            "order is valid and (g*/g0)² ≤ 2; as g0 → 0 it grows like log(g*²/g0²) only."
+            "The printed orders at ρ = 1 have the ratio (g*²/δ0)/(g0²/δ0) = (g*/g0)². The explicit "
+            "T1, with the same logarithm (p0 = 0, δ = ε) and before rounding, have the ratio (1 + "
+            "g*²/δ0)·log(g*²/g0²), which is ≥ (g*/g0)² for g0² ≥ g*²/2, where (b)'s order is valid "
+            "and (g*/g0)² ≤ 2; as g0 → 0 it grows like 2·log(g*²/g0²) only."
         ),
         proof=(
-            "Divide (1 + g*²/δ0)·log(1/ε²) by log(1/ε²)/log(g*²/g0²). With x = δ0/g0² ≤ 1, "
-            "g*²/g0² = 1 + x and g*²/δ0 = (1 + x)/x, so the ratio is ((1 + 2x)/x)·log(1 + x). By "
-            "log(1 + x) ≥ 2x/(2 + x) (x ≥ 0) it is at least 2(1 + 2x)/(2 + x), which is ≥ 1 + x "
-            "as 2 + 4x − (2 + x)(1 + x) = x − x² ≥ 0. As g0 → 0, 1 + g*²/δ0 → 2."
+            "Divide (1 + g*²/δ0)·log(1/ε²) by log(1/ε²)/log(g*²/g0²). With x = δ0/g0² ≤ 1, g*²/g0² "
+            "= 1 + x and g*²/δ0 = (1 + x)/x, so the ratio is ((1 + 2x)/x)·log(1 + x). By log(1 + "
+            "x) ≥ 2x/(2 + x) (x ≥ 0) it is at least 2(1 + 2x)/(2 + x), which is ≥ 1 + x as 2 + 4x "
+            "− (2 + x)(1 + x) = x − x² ≥ 0. As g0 → 0, 1 + g*²/δ0 → 2."
         ),
         instance=(
             "B, w0 = (0, 1), g0 = 0.8 fixed (ρ = 1), ε = δ = 0.01; steps until ‖w⊥‖ ≤ ε against "
@@ -269,17 +274,21 @@ printed = (1 + 1 / (1 - 0.64)) * np.log(1 / 0.01**2) * 0.64
         conclusion="yes",
         group="discrete",
         paper="After Theorem 3.2",
-        functions=("two_phase_a", "two_phase_b"),
+        functions=(
+            "two_phase_a",
+            "two_phase_b",
+        ),
         verdict="True as printed, for case (a) with the corrected T2.",
         printed=(
             "When all parameters but ε are constants, rPGD converges to the minimum-norm solution "
             "at the rate log(1/ε), as gradient descent from the origin does."
         ),
         exact=(
-            "For 0 < ε < ½: case (b), T1 and T2 rounded up, takes at most 2 + (2/log(g*²/g0²) + "
-            "3.2/γ)·log(1/ε) steps; case (a), δ = ε and T2 corrected, at most 2 + 1/(6γ⁽²⁾) + "
-            "(4g*²/(ρδ0) + 1/(2γ⁽²⁾))·log(1/ε). Gradient descent from 0 with a step η < 1 has "
-            "‖r_t‖ = (1 − η)^t·g*: of the order of log(1/ε) steps too."
+            "For AAᵀ = I, 0 < g0 < g*, 0 < γ ≤ 1 and 0 < ε < ½: case (b), T1 and T2 rounded up, "
+            "takes at most 2 + (2/log(g*²/g0²) + 3.2/γ)·log(1/ε) steps; case (a), δ = ε and T2 "
+            "corrected, at most 2 + 1/(6γ⁽²⁾) + (4g*²/(ρδ0) + 1/(2γ⁽²⁾))·log(1/ε). Gradient "
+            "descent from 0 with a step η < 1 has ‖r_t‖ = (1 − η)^t·g*: of the order of log(1/ε) "
+            "steps too."
         ),
         proof=(
             "(b): T1 = 2log(1/ε)/log(g*²/g0²); by [two-phase-b-second-order] and δ0 < g*², T2 ≤ "
@@ -289,8 +298,8 @@ printed = (1 + 1 / (1 - 0.64)) * np.log(1 / 0.01**2) * 0.64
             "ηAAᵀ)r = (1 − η)r."
         ),
         instance=(
-            "B, w0 = (0, 1), g0 = ½, γ = 0.2, ε = 1e-6, case (b); steps with γ = 0 until ‖w⊥‖ ≤ "
-            "ε, then with γ until g ≥ 1 − 2ε², against the bound"
+            "B, w0 = (0, 1), g0 = ½, γ = 0.2, ε = 1e-6, case (b); steps with γ = 0 until ‖w⊥‖ ≤ ε, "
+            "then with γ until g ≥ 1 − 2ε², against the bound"
         ),
         snippet="""
 eps = 1e-6
@@ -307,10 +316,13 @@ printed = 2 + (2 / np.log(4) + 3.2 / 0.2) * np.log(1 / eps)
         conclusion="partly",
         group="discrete",
         paper="Section 1",
-        functions=("steps_to_perp", "two_phase_b"),
+        functions=(
+            "steps_to_perp",
+            "two_phase_b",
+        ),
         verdict=(
-            "The complexities are upper bounds without matching lower bounds: (b)'s T1 is sharp "
-            "to leading order in ε, but both T1 can be several times what is needed."
+            "The complexities are upper bounds without matching lower bounds: (b)'s T1 is sharp to "
+            "leading order in ε, but both T1 can be several times what is needed."
         ),
         printed="The paper announces sharp iteration complexities.",
         exact=(
@@ -323,8 +335,8 @@ printed = 2 + (2 / np.log(4) + 3.2 / 0.2) * np.log(1 / eps)
         proof=(
             "By [perp-contraction] ‖w_t⊥‖² ≤ ε² iff κ^t/q0² + (κ^t − 1)/(κ − 1) ≥ 1/ε², that is "
             "κ^t·(1/q0² + 1/(κ − 1)) ≥ 1/ε² + 1/(κ − 1); take logarithms. As ε → 0 at fixed κ the "
-            "numerator is log(1/ε²) + O(1), so the ratio to T1 tends to 1; for κ → 1 at fixed ε "
-            "it is not so, as 1/(κ − 1) then outweighs 1/ε²."
+            "numerator is log(1/ε²) + O(1), so the ratio to T1 tends to 1; for κ → 1 at fixed ε it "
+            "is not so, as 1/(κ − 1) then outweighs 1/ε²."
         ),
         instance=(
             "B, w0 = (.6, .8), g0 = 0.999 fixed, ε = 0.01; steps until ‖w⊥‖ ≤ ε against (b)'s T1"

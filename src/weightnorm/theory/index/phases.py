@@ -18,14 +18,14 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         printed=(
             "For any δ < ε/(2g* + ε), T1 = (1 + g*²/(ρδ0))·log((1 − p0²)/δ²), g1 = g0 and γ⁽¹⁾ < "
-            "min(1/(2 + 2p0²), (g0p0)²·log((1 − ρ)g*²/g0² + ρ)/(2T1(g*² − g0²p0²))): ‖w⊥‖ ≤ ε "
-            "from T1 on and g_{T1}² ≤ g*² − ρδ0."
+            "min(1/(2 + 2p0²), (g0p0)²·log((1 − ρ)g*²/g0² + ρ)/(2T1(g*² − g0²p0²))): ‖w⊥‖ ≤ ε from "
+            "T1 on and g_{T1}² ≤ g*² − ρδ0."
         ),
         exact=(
             "Let AAᵀ = I, η = 1/g², 0 < g0 < g*, 0 < ρ < 1, 0 < δ ≤ ε, δ < 1, T1 as printed, "
             "rounded up and at least 1, g1 = g0 and, for 1 ≤ t < T1, 0 < γ⁽¹⁾ ≤ min(½, g0²·log((1 "
-            "− ρ)g*²/g0² + ρ)/(T1(g*² − g0²p0²))). Then ‖w⊥_{T1}‖ ≤ δ and g_{T1}² ≤ g*² − ρδ0. "
-            "The printed γ⁽¹⁾ is stricter than needed, and void if Aw0 = 0."
+            "− ρ)g*²/g0² + ρ)/(T1(g*² − g0²p0²))). Then ‖w⊥_{T1}‖ ≤ δ and g_{T1}² ≤ g*² − ρδ0. The "
+            "printed γ⁽¹⁾ is stricter than needed, and void if Aw0 = 0."
         ),
         proof=(
             "By [scale-increases] g rises and g < a, so b ≤ a [scale-step-identity] and ‖v_t‖ = "
@@ -37,8 +37,8 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         instance=(
             "A = [1, 0], y = 0.1, so g* = 0.1; w0 = (.96, .28), g0 = 0.09, ε = 0.1, δ = 0.27, ρ = "
-            "½: T1 = 0.84, rounded up to 1, and the printed T2 < 0; ‖w⊥‖ after this one step, "
-            "with g1 = g0, against ε"
+            "½: T1 = 0.84, rounded up to 1, and the printed T2 < 0; ‖w⊥‖ after this one step, with "
+            "g1 = g0, against ε"
         ),
         snippet="""
 T1 = int(np.ceil((1 + 0.01 / (0.5 * 0.0019)) * np.log(0.28**2 / 0.27**2)))
@@ -53,29 +53,34 @@ found, printed = w[1], 0.1
         conclusion="partly",
         group="discrete",
         paper="Theorems 3.2 (a) and E.1, second phase",
-        functions=("two_phase_a", "two_phase_a_printed_second"),
+        functions=(
+            "two_phase_a",
+            "two_phase_a_printed_second",
+        ),
         verdict=(
             "The printed T2 is too short in general, as the proof takes g_{T1}² = g*² − ρδ0 where "
             "only ≤ is known; a T2 of the same form, with g_{T1} or g0 in it, is right."
         ),
         printed=(
             "With γ⁽²⁾ ≤ ¼ and T2 = (1/γ⁽²⁾)·log(ρδ0/(g*²(1 − ε)√ε)) more steps, ‖r_T‖² ≤ εg*² "
-            "(Theorem 3.2: 3εg*²)."
+            "(Theorem 3.2: 3εg*²). The theorem says “of the order”; its proof takes it as the "
+            "number of steps."
         ),
         exact=(
             "After the first phase [two-phase-a-first] with ‖w⊥_{T1}‖ ≤ δ ≤ ε, let 0 < γ⁽²⁾ ≤ ½ "
             "and T2 = (1/γ⁽²⁾)·log((1/√(1 − δ²) − g_{T1}/g*)/√ε), rounded up and at least 0. Then "
-            "‖r_T‖² ≤ εg*² and ‖w⊥_T‖ ≤ δ at T = T1 + T2. g0 may stand for g_{T1}. The printed "
-            "T2, rounded up and at least 0, is right if g_{T1}² = g*² − ρδ0 and ε ≤ ½."
+            "‖r_T‖² ≤ εg*² and ‖w⊥_T‖ ≤ δ at T = T1 + T2. g0 may stand for g_{T1}. The printed T2, "
+            "rounded up and at least 0, is right for ε ≤ ½ if γ⁽¹⁾ < 1 is instead tuned, above its "
+            "bound, so that g_{T1}² = g*² − ρδ0."
         ),
         proof=(
             "At t = T1 ≥ 1, p² ≥ 1 − δ² and 0 < g < a = g*/p [scale-increases], so a − g ≤ "
-            "g*·(1/√(1 − δ²) − g_{T1}/g*). By [scale-step-identity] with γ ≤ ½ each step keeps 0 "
-            "< g ≤ a and multiplies a − g by at most 1 − γ ≤ e^{−γ}; so after T2 steps a − g ≤ "
+            "g*·(1/√(1 − δ²) − g_{T1}/g*). By [scale-step-identity] with γ ≤ ½ each step keeps 0 < "
+            "g ≤ a and multiplies a − g by at most 1 − γ ≤ e^{−γ}; so after T2 steps a − g ≤ "
             "√ε·g*, and ‖r‖ = p(a − g) ≤ √ε·g* by [loss-gap]. ‖v‖ = b/g ≥ 1, so w⊥ does not grow. "
-            "g0 ≤ g_{T1} only lengthens T2. Printed T2: let R = ρδ0/g*² = 1 − g_{T1}²/g*². As √ε "
-            "≤ 1 − ε², (a − g)/g* ≤ R + ε²/(1 − ε²) ≤ R + ε√ε, which is ≤ R/(1 − ε) if R ≥ (1 − "
-            "ε)√ε and ≤ √ε if not."
+            "g0 ≤ g_{T1} only lengthens T2. Printed T2: let R = ρδ0/g*² = 1 − g_{T1}²/g*². As √ε ≤ "
+            "1 − ε², (a − g)/g* ≤ R + ε²/(1 − ε²) ≤ R + ε√ε, which is ≤ R/(1 − ε) if R ≥ (1 − ε)√ε "
+            "and ≤ √ε if not."
         ),
         instance=(
             "B, w0 = (.6, .8), g0 = ½, ρ = 0.1, ε = 1e-4, δ = 4e-5, g1 = g0, γ⁽¹⁾ = 1e-4 to T1 = "
@@ -112,17 +117,17 @@ found, printed = 2 * loss(*B, g * w), 3 * 1e-4
             "and ‖r_T‖ ≤ 2.5ε²g*. (29) is not needed: it says T2 > 1."
         ),
         proof=(
-            "e = g* − g, Δ = ε²g*/(1 − ε²); (1 − γ′)^{T2} = Δ/(g* − g0 + Δ). "
-            "[two-phase-b-bounds]: ‖w⊥‖ ≤ ε; g ≤ g*/√(1 − ε²); e ≥ 0 for the first ⌊T2⌋ steps; e′ "
-            "≤ (1 − γ′)e while e ≥ 0, and g never falls, so e_n ≤ (1 − γ′)^n(g* − g0) unless e_n "
-            "< 0. n ≥ T2: e ≤ Δ < 2ε²g*. n = ⌊T2⌋: e ≤ Δ/(1 − γ′) ≤ 2ε²g* iff 2c(1 − γc) ≥ 1, c = "
-            "1 − ε² > ¾, i.e. γ ≤ 1/c − 1/(2c²), which grows with c from 4/9. Last, p ≥ √(1 − "
-            "ε²), g ≤ a: with x = ε², ‖r‖ = g* − gp ≤ g*(1 − (1 − 2x)√(1 − x)), and √(1 − x) ≥ 1 "
-            "− x/2 − x²/2 makes this ≤ 2.5xg*."
+            "e = g* − g, Δ = ε²g*/(1 − ε²); (1 − γ′)^{T2} = Δ/(g* − g0 + Δ). [two-phase-b-bounds]: "
+            "‖w⊥‖ ≤ ε; g ≤ g*/√(1 − ε²); e ≥ 0 for the first ⌊T2⌋ steps; e′ ≤ (1 − γ′)e while e ≥ "
+            "0, and g never falls, so e_n ≤ (1 − γ′)^n(g* − g0) unless e_n < 0. n ≥ T2: e ≤ Δ < "
+            "2ε²g*. n = ⌊T2⌋: e ≤ Δ/(1 − γ′) ≤ 2ε²g* iff 2u(1 − γu) ≥ 1, u = 1 − ε² > ¾, i.e. γ ≤ "
+            "1/u − 1/(2u²), which grows with u from 4/9. Last, p ≥ √(1 − ε²), g ≤ a: with x = ε², "
+            "‖r‖ = g* − gp ≤ g*(1 − (1 − 2x)√(1 − x)), and √(1 − x) ≥ 1 − x/2 − x²/2 makes this ≤ "
+            "2.5xg*."
         ),
         instance=(
-            "B, w0 = (0, 1), g0 = 0.6, ε = 1/12, γ = 0.96 < (29) = 0.990: T1 = 4.86, rounded up "
-            "to 5, T2 = 1.33; distance of g from [1 − 2ε², 1] after 1 and 2 further steps (g = "
+            "B, w0 = (0, 1), g0 = 0.6, ε = 1/12, γ = 0.96 < (29) = 0.990: T1 = 4.86, rounded up to "
+            "5, T2 = 1.33; distance of g from [1 − 2ε², 1] after 1 and 2 further steps (g = "
             "0.98437 and 1.0000229 against [0.98611, 1]), the smaller one"
         ),
         snippet="""
@@ -154,8 +159,8 @@ printed = 0.0
             "ε, 1 − ε² ≤ p² ≤ 1, g ≤ a = g*/p ≤ g*/√(1 − ε²). g′ = g + γp(g* − gp). While g ≤ g*, "
             "p(g* − gp) ≥ p²(g* − g) ≥ (1 − ε²)(g* − g): the lower bound. Also p(g* − gp) ≤ g* − "
             "(1 − ε²)g = (1 − ε²)(e + Δ), e = g* − g, Δ = ε²g*/(1 − ε²), so e′ + Δ ≥ (1 − γ′)(e + "
-            "Δ); after n ≤ T2 steps e + Δ ≥ (1 − γ′)^{T2}(g* − g0 + Δ) = Δ by the choice of T2, "
-            "so g ≤ g*."
+            "Δ); after n ≤ T2 steps e + Δ ≥ (1 − γ′)^{T2}(g* − g0 + Δ) = Δ by the choice of T2, so "
+            "g ≤ g*."
         ),
         instance=(
             "A = rows e1, e2 of R⁴, y = (3, 4), so g* = 5; w0 = (−.5, .5, .5, .5), g0 = 4, ε = "

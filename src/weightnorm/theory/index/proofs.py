@@ -13,8 +13,8 @@ CLAIMS: tuple[Claim, ...] = (
         paper="Appendix C.4.3, the limit under a fixed scale",
         functions=("fixed_scale_limit",),
         verdict=(
-            "The limit that this step is to exclude is excluded, for a start with w0⊥ ≠ 0, but "
-            "not for the reason given: it need not maximise the loss."
+            "The limit that this step is to exclude is excluded, for a start with w0⊥ ≠ 0, but not "
+            "for the reason given: it need not maximise the loss."
         ),
         printed=(
             "A rest point w = +Aᵀr/‖Aᵀr‖ of the flow with a fixed scale g0 > 0 maximises the loss "
@@ -29,14 +29,14 @@ CLAIMS: tuple[Claim, ...] = (
             "For c = 0 the flow is the gradient flow of the analytic function w ↦ ½‖Ag0w − y‖² on "
             "the compact sphere, so w_t converges to a rest point (Łojasiewicz), where PAᵀr = 0, "
             "that is Aᵀr = sw. There s ≠ 0: Aᵀr = 0 would give r = 0, so g0w would be a solution, "
-            "and these have norms of at least g* > ∣g0∣. As Aᵀr has no part off the row space, "
-            "the part of −g0PAᵀr off it is +g0s·w⊥: ‖w_t⊥‖ = q0·exp(∫g0s dt). If g0s > 0 in the "
-            "limit, this grows exponentially in the end, against ‖w_t⊥‖ ≤ 1. So g0s < 0, and w = "
-            "Aᵀr/s is −sign(g0)·Aᵀr/‖Aᵀr‖."
+            "and these have norms of at least g* > ∣g0∣. As Aᵀr has no part off the row space, the "
+            "part of −g0PAᵀr off it is +g0s·w⊥: ‖w_t⊥‖ = q0·exp(∫g0s dt). If g0s > 0 in the limit, "
+            "this grows exponentially in the end, against ‖w_t⊥‖ ≤ 1. So g0s < 0, and w = Aᵀr/s is "
+            "−sign(g0)·Aᵀr/‖Aᵀr‖."
         ),
         instance=(
-            "A has the rows (1, 0, 0) and (0, 0.1, 0), y = (0, 0.1), g0 = ½, w = (0, −1, 0), "
-            "which is +Aᵀr/‖Aᵀr‖: its loss, and the loss at (1, 0, 0)"
+            "A has the rows (1, 0, 0) and (0, 0.1, 0), y = (0, 0.1), g0 = ½, w = (0, −1, 0), which "
+            "is +Aᵀr/‖Aᵀr‖: its loss, and the loss at (1, 0, 0)"
         ),
         snippet="""
 A, y = np.array([[1.0, 0, 0], [0, 0.1, 0]]), np.array([0.0, 0.1])
@@ -64,15 +64,15 @@ found, printed = loss(A, y, 0.5 * other), loss(A, y, 0.5 * w)
         ),
         exact=(
             "d(½‖r‖²)/dt = −c(rᵀAw)² − g²‖PAᵀr‖², for every c ≥ 0 and any w. After the restart "
-            "from (g0, w̃), 0 < g0 < g*, with c > 0, the loss goes to 0 and x to x*, because the "
-            "loss at w̃ is below ½‖y‖²."
+            "from (g0, w̃), w̃ the limit of [fixed-scale-general] from a w0 with w0⊥ ≠ 0, 0 < g0 < "
+            "g*, with c > 0, the loss goes to 0 and x to x*, because the loss at w̃ is below ½‖y‖²."
         ),
         proof=(
             "ṙ = A(ġw + gẇ) = −A(csw + g²PAᵀr) with s = wᵀAᵀr. Hence rᵀṙ = −cs² − g²⟨Aᵀr, PAᵀr⟩ = "
             "−cs² − g²‖PAᵀr‖², as P is an orthogonal projection. At w̃ g0s < 0 "
             "[fixed-scale-general]. From y = Ax − r and ⟨Ax, r⟩ = g0s follows ‖y‖² − ‖r‖² = ‖Ax‖² "
-            "− 2g0s > 0. So the loss starts below ½‖y‖², its value on S; it falls, the flow "
-            "cannot end in S, and the loss goes to 0 [flow-dichotomy]. w⊥ = 0 at w̃ and for ever "
+            "− 2g0s > 0. So the loss starts below ½‖y‖², its value on S; it falls, the flow cannot "
+            "end in S, and the loss goes to 0 [flow-dichotomy]. w⊥ = 0 at w̃ and for ever "
             "[invariant], so the solution that is reached lies in the row space: it is x*. With "
             "the A and y of the instance, g = 0.6 and w = (0.6, 0.8, 0) have rᵀAw = 0, but r = "
             "(−0.64, 0.48)."
@@ -125,8 +125,8 @@ exact = 8 * np.log(0.8) + 0.25 - 8 * np.log(w[1])
         paper="Appendix E, proof of Theorem E.1",
         functions=("step_identities",),
         verdict=(
-            "The inequality fails, yet nothing is lost: a scale step of at most ½ is all that the "
-            "contraction needs."
+            "A scale step of at most ½ is all that the contraction needs, so nothing is lost; the "
+            "printed inequality itself fails."
         ),
         printed=(
             "1/(2‖v0‖²) ≥ 1/(2(1 + ‖Aw0‖²)), so the second number is a safe bound of the scale "
@@ -134,8 +134,8 @@ exact = 8 * np.log(0.8) + 0.25 - 8 * np.log(w[1])
         ),
         exact=(
             "For AAᵀ = I, η = 1/g² and g0 ≠ 0: ‖v0‖² = 1 + (g*² − g0²p0²)/g0², so the printed "
-            "inequality holds if and only if g*² ≤ 2g0²p0². For 0 < g ≤ a the contraction b − g′ "
-            "≤ (1 − γ)(a − g) holds for every 0 < γ ≤ ½."
+            "inequality holds if and only if g*² ≤ 2g0²p0². For 0 < g ≤ a the contraction b − g′ ≤ "
+            "(1 − γ)(a − g) holds for every 0 < γ ≤ ½."
         ),
         proof=(
             "v = w − (1/g)Aᵀ(gAw − y) = w⊥ + Aᵀy/g, since AᵀAw = w∥. The two parts are orthogonal "
@@ -165,8 +165,8 @@ exact = 1 / (2 * (1 + (1 - 0) / 0.25))
         exact="For AAᵀ = I: ⟨Agw, r⟩ = −½(g*² − ‖Agw‖² − ‖r‖²).",
         proof=(
             "y = Agw − r and, as AAᵀ = I, ‖y‖ = ‖Aᵀy‖ = g*. Expanding, g*² = ‖Agw‖² − 2⟨Agw, r⟩ + "
-            "‖r‖²; solve for ⟨Agw, r⟩. The update g′ = g − (γ/g)⟨Agw, r⟩ = g + (γ/2g)(g*² − "
-            "‖Agw‖² − ‖r‖²) is then the one that the lemma uses."
+            "‖r‖²; solve for ⟨Agw, r⟩. The update g′ = g − (γ/g)⟨Agw, r⟩ = g + (γ/2g)(g*² − ‖Agw‖² "
+            "− ‖r‖²) is then the one that the lemma uses."
         ),
         instance=(
             "B, w = (0.6, 0.8), g = ½, γ = 1: ⟨Agw, r⟩ = (g/γ)(g − g′), read off a step of rPGD"
@@ -196,9 +196,9 @@ exact = -0.5 * printed
             "them, is at most e^{−c·log m} = e^{−c}/m = O(1/m), with an absolute constant c > 0."
         ),
         exact=(
-            "e^{−c·log m} = m^{−c}, and as m → ∞ the tail is m^{−1/4}/√(π·log m)·(1 + o(1)), "
-            "which no multiple of 1/m bounds. The lemma's probability 1 − O(1/m) is true, since "
-            "the ratio Σσ_i²z_i²/Σz_i² concentrates better than its two sums."
+            "e^{−c·log m} = m^{−c}, and as m → ∞ the tail is m^{−1/4}/√(π·log m)·(1 + o(1)), which "
+            "no multiple of 1/m bounds. The lemma's probability 1 − O(1/m) is true, since the "
+            "ratio Σσ_i²z_i²/Σz_i² concentrates better than its two sums."
         ),
         proof=(
             "z_i² has mean 1, variance 2 and exponential moments, so with Q the upper tail of the "

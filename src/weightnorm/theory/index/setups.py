@@ -56,8 +56,8 @@ found, printed, exact = norm(x), 3.0, 3 * norm(np.linalg.pinv(A) @ A @ w)
             "diagonal."
         ),
         exact=(
-            "For that Σ λ_max/λ_min of AAᵀ is κ², and κ is the condition number of A, the ratio "
-            "of its largest to its smallest singular value. We keep Σ and call κ so."
+            "For that Σ λ_max/λ_min of AAᵀ is κ², and κ is the condition number of A, the ratio of "
+            "its largest to its smallest singular value. We keep Σ and call κ so."
         ),
         proof=(
             "AAᵀ = UΣVᵀVΣUᵀ = UΣ²Uᵀ, as VᵀV = I, and U is orthogonal. So its eigenvalues are the "
@@ -95,12 +95,11 @@ found, printed, exact = np.linalg.cond(A @ A.T), 5.0, 25.0
         ),
         proof=(
             "A step is w′ = w − (ηg/‖w‖)PAᵀr. In units of ‖w‖, with η = ‖w‖^k/(g²λ_max): w′/‖w‖ = "
-            "ŵ − ‖w‖^{k−2}·PAᵀr/(gλ_max). For k = 2 the length of w is gone; for k = 1 the step "
-            "of ŵ is divided by ‖w‖. That length never falls, and the first step from a small g0 "
+            "ŵ − ‖w‖^{k−2}·PAᵀr/(gλ_max). For k = 2 the length of w is gone; for k = 1 the step of "
+            "ŵ is divided by ‖w‖. That length never falls, and the first step from a small g0 "
             "makes it about ‖PAᵀr‖/(g0λ_max) (for ‖w0‖ = 1) [discrete-wn]. Curvature: where r = 0 "
-            "the second derivative of the loss by w is (g²/‖w‖²)PAᵀAP, because terms with r "
-            "vanish and the derivative of ŵ by w is P/‖w‖; its largest eigenvalue is at most "
-            "g²λ_max/‖w‖²."
+            "the second derivative of the loss by w is (g²/‖w‖²)PAᵀAP, because terms with r vanish "
+            "and the derivative of ŵ by w is P/‖w‖; its largest eigenvalue is at most g²λ_max/‖w‖²."
         ),
         instance=(
             "m = 20, d = 50, κ = 1, A drawn at random, y = (3, 0, …, 0), so g* = 3; w0 = (1, …, "
@@ -132,16 +131,16 @@ found, printed, exact = abs(g), abs(h), 3.0
             "to the minimum norm for any κ."
         ),
         exact=(
-            "Direction step 1/(g²λ_max) (times ‖w‖² for WN), scale step 0.1·1{t > 5000}. For AAᵀ "
-            "= I and 0 < g0 < g* rPGD then ends at a solution with ‖x⊥‖ ≤ ∣g∞∣·q0·(g0/g*)^5001. "
-            "As printed, w waits while g goes to the best scale g1 for w0, and the run goes on "
-            "with the ratio c = γ/η = 10; its flow from (g1, w0) ends with G(1 − F0e^{−G/c}) = "
-            "g*², g1 for g0 in F0: above g* unless w0⊥ = 0."
+            "Direction step 1/(g²λ_max) (times ‖w‖² for WN), scale step 0.1·1{t > 5000}. For AAᵀ = "
+            "I and 0 < g0 < g* rPGD then ends at a solution with ‖x⊥‖ ≤ ∣g∞∣·q0·(g0/g*)^5001. As "
+            "printed, w waits while g goes to the best scale g1 for w0, and the run goes on with "
+            "the ratio c = γ/η = 10; its flow from (g1, w0) ends with G(1 − F0e^{−G/c}) = g*², g1 "
+            "for g0 in F0: above g* unless w0⊥ = 0."
         ),
         proof=(
-            "‖v‖² = ‖w⊥‖² + g*²/g² and w⊥′ = w⊥/‖v‖ [step-identities]. While g = g0 < g* each "
-            "step divides ‖w⊥‖ by at least g*/g0; there are 5,001, t = 0 to 5000. Then γ = 0.1: "
-            "with a = g*/p the gap a − g, positive at first, stays so and contracts by 1 − γ "
+            "‖v‖² = ‖w⊥‖² + g*²/g² and w⊥′ = w⊥/‖v‖ [step-identities]. While g = g0 < g* each step "
+            "divides ‖w⊥‖ by at least g*/g0; there are 5,001, t = 0 to 5000. Then γ = 0.1: with a "
+            "= g*/p the gap a − g, positive at first, stays so and contracts by 1 − γ "
             "[scale-step-identity], so g ≤ g*/p, hence ‖v‖² ≥ ‖w⊥‖² + p² = 1: ‖w⊥‖ falls further, "
             "and ‖r‖ = p(a − g) → 0. As printed: with η = 0 and AAᵀ = I, γ = 1, g′ − g1 = (1 − "
             "p0²)(g − g1), g1 = ⟨w0, x*⟩/p0²; [flow-limit] gives the end from there."

@@ -18,8 +18,8 @@ CLAIMS: tuple[Claim, ...] = (
             "‖Aw′‖² and g′² − ‖Ag′w′‖² after one step of rPGD."
         ),
         exact=(
-            "Let AAᵀ = I, η = 1/g², g ≠ 0, ‖w‖ = 1, p = ‖Aw‖ and b = g‖v‖. Then Aw′ = y/b; b² = "
-            "g² + g*² − g²p²; p′ = g*/∣b∣, that is p′² = g*²/(g*² + g²(1 − p²)); 1 − p′² = (1 − "
+            "Let AAᵀ = I, η = 1/g², g ≠ 0, ‖w‖ = 1, p = ‖Aw‖ and b = g‖v‖. Then Aw′ = y/b; b² = g² "
+            "+ g*² − g²p²; p′ = g*/∣b∣, that is p′² = g*²/(g*² + g²(1 − p²)); 1 − p′² = (1 − "
             "p²)/‖v‖²; and g′²(1 − p′²) = (g′p′/g*)²·g²(1 − p²), whatever g′ is."
         ),
         proof=(
@@ -79,7 +79,7 @@ exact = printed - gamma / (2 * g) * (g * w[0] - 1) ** 2
         kind="false",
         conclusion="yes",
         group="discrete",
-        paper="Lemma E.3, (18)",
+        paper="Lemma E.3, second part; (18) in the proof of Theorem E.1",
         functions=("scale_gap",),
         verdict=(
             "The identity has a factor a/g too many in its last term; without it, it is true, and "
@@ -97,11 +97,11 @@ exact = printed - gamma / (2 * g) * (g * w[0] - 1) ** 2
         proof=(
             "[step-identities] for the step before: Aw = y/a, p = g*/∣a∣. So s = ⟨Aw, Agw − y⟩ = "
             "gp² − g*²/a = −(a − g)p² and g′ = g + γ(a − g)p². For this step: b² = g²(1 − p²) + "
-            "g*² = (1 − p²)g² + p²a², so a² − b² = (a² − g²)(1 − p²). Then b − g′ = (a − g) − (a "
-            "− b) − γ(a − g) + γ(a − g)(1 − p²), whose last term is γ(a − b)(a + b)/(a + g). For "
-            "0 < g ≤ a: b² lies between g² and a²; for γ ≤ 1, g′ ≤ (1 − p²)g + p²a ≤ b, as a mean "
-            "is at most the root of the mean square; for γ ≤ ½, γ(a + b)/(g + a) ≤ 2γa/(g + a) ≤ "
-            "1, so the subtracted term is ≥ 0."
+            "g*² = (1 − p²)g² + p²a², so a² − b² = (a² − g²)(1 − p²). Then b − g′ = (a − g) − (a − "
+            "b) − γ(a − g) + γ(a − g)(1 − p²), whose last term is γ(a − b)(a + b)/(a + g). For 0 < "
+            "g ≤ a: b² lies between g² and a²; for γ ≤ 1, g′ ≤ (1 − p²)g + p²a ≤ b, as a mean is "
+            "at most the root of the mean square; for γ ≤ ½, γ(a + b)/(g + a) ≤ 2γa/(g + a) ≤ 1, "
+            "so the subtracted term is ≥ 0."
         ),
         instance="B, w0 = (0, 1), g0 = ¾, γ = ½ in both steps; the identity at t = 1",
         snippet="""
@@ -123,12 +123,12 @@ exact = 0.5 * (a - g) - (a - b) * (1 - 0.5 * (a + b) / (g + a))
         verdict="True as printed, for t ≥ 1 and γ > 0.",
         printed="If g_t < g_{t−1}‖v_{t−1}‖ then g_{t+1} > g_t.",
         exact=(
-            "Let AAᵀ = I, η = 1/g² in every step, t ≥ 1 and γ > 0. Then g′ − g = γ(a − g)p² with "
-            "a = g_{t−1}‖v_{t−1}‖ and p = g*/∣a∣ > 0; so g′ > g if and only if g < a."
+            "Let AAᵀ = I, η = 1/g² in every step, t ≥ 1 and γ > 0. Then g′ − g = γ(a − g)p² with a "
+            "= g_{t−1}‖v_{t−1}‖ and p = g*/∣a∣ > 0; so g′ > g if and only if g < a."
         ),
         proof=(
-            "By [step-identities] for the step before, Aw = y/a and p = g*/∣a∣ > 0. Hence s = "
-            "⟨Aw, Agw − y⟩ = gp² − ‖y‖²/a = gp² − ap², and g′ − g = −γs = γ(a − g)p²."
+            "By [step-identities] for the step before, Aw = y/a and p = g*/∣a∣ > 0. Hence s = ⟨Aw, "
+            "Agw − y⟩ = gp² − ‖y‖²/a = gp² − ap², and g′ − g = −γs = γ(a − g)p²."
         ),
         instance=(
             "A = rows e1, e2 of R⁴, y = (1, 2), w0 = (−.5, .5, .5, .5), g0 = 0.7, γ = 0.3, two "
@@ -151,8 +151,8 @@ printed = 0.3 * (a - g) * 5 / a**2
         paper="After Theorem 3.2, citing Lemma E.4",
         functions=("scale_keeps_increasing",),
         verdict=(
-            "True from 0 < g0 < g* with g1 = g0, as Theorems 3.2 and E.1 have it; not for every "
-            "g0 > 0."
+            "True from 0 < g0 < g* with g1 = g0, as Theorems 3.2 and E.1 have it; not for every g0 "
+            "> 0."
         ),
         printed="The scale g_t always increases, for any g0 > 0.",
         exact=(
@@ -162,9 +162,9 @@ printed = 0.3 * (a - g) * 5 / a**2
             "= ½, γ = 0.1 gives g1 = 0.35."
         ),
         proof=(
-            "At t = 1, a² = g0²‖v0‖² = g0² + g*² − g0²p0² > g0² = g1² by [step-identities], so 0 "
-            "< g1 < a. If 0 < g < a at some t ≥ 1, then g′ > g by [scale-increases-lemma], and as "
-            "γ < 1 and p > 0, g′ = g + γ(a − g)p² < (1 − p²)g + p²a ≤ b by the last lines of "
+            "At t = 1, a² = g0²‖v0‖² = g0² + g*² − g0²p0² > g0² = g1² by [step-identities], so 0 < "
+            "g1 < a. If 0 < g < a at some t ≥ 1, then g′ > g by [scale-increases-lemma], and as γ "
+            "< 1 and p > 0, g′ = g + γ(a − g)p² < (1 − p²)g + p²a ≤ b by the last lines of "
             "[scale-step-identity]. So 0 < g′ < b, which is the same statement at t + 1."
         ),
         instance="B, w0 = (1, 0), g0 = g1 = 5, then γ = 0.1: g2 against g1",
@@ -188,9 +188,9 @@ found, printed = points[2][0], points[1][0]
             "g_{t−1}²)(1 − p_{t−1}²) = (g_t² − a²)(1 − p_t²)."
         ),
         proof=(
-            "By [step-identities] b² = g_t²(1 − p_t²) + g*² and a² = g_{t−1}²(1 − p_{t−1}²) + "
-            "g*², with 1 − p_t² = (1 − p_{t−1}²)/‖v_{t−1}‖²: subtracting gives the first "
-            "equality. Also g*² = a²p_t², so b² = (1 − p_t²)g_t² + p_t²a², which is the second."
+            "By [step-identities] b² = g_t²(1 − p_t²) + g*² and a² = g_{t−1}²(1 − p_{t−1}²) + g*², "
+            "with 1 − p_t² = (1 − p_{t−1}²)/‖v_{t−1}‖²: subtracting gives the first equality. Also "
+            "g*² = a²p_t², so b² = (1 − p_t²)g_t² + p_t²a², which is the second."
         ),
         instance="B, w0 = (0, 1), g0 = ¾, γ = ½; b² − a² at t = 1",
         snippet="""
@@ -210,8 +210,8 @@ exact = (g**2 - a**2) * (1 - w[0] ** 2)
         paper="Lemma E.6",
         functions=("perp_bound",),
         verdict=(
-            "The bound is on ‖w⊥‖², as the paper uses it, and its sum runs over i = 0 … t − 1; "
-            "the printed sum is also valid where the paper uses it."
+            "The bound is on ‖w⊥‖², as the paper uses it, and its sum runs over i = 0 … t − 1; the "
+            "printed sum is also valid where the paper uses it."
         ),
         printed=(
             "‖w_t⊥‖ ≤ 1 − p_t² ≤ exp(−Σ_{i=1}^t h_i)·(1 − p_0²), h_i = (g*² − g_i²p_i²)/(2g*² − "
@@ -223,16 +223,16 @@ exact = (g**2 - a**2) * (1 - w[0] ** 2)
             "also 0 < g1 = g0 < g* and 0 ≤ γ ≤ 1 in the later steps."
         ),
         proof=(
-            "k = g*² − g²p² ≥ 0. By [step-identities] 1 − p′² = (1 − p²)·g²/(g² + k), and g²/(g² "
-            "+ k) ≤ g*²/(g*² + k) = 1 − h ≤ e^{−h}; multiply over i. Printed sum: g0p0 < g*, so "
-            "g1 = g0 < a at t = 1, and 0 < g ≤ a persists for γ ≤ 1 by [scale-step-identity]. "
-            "Then g never falls, and ‖v‖² = 1 + k/g² ≥ 1 at t = 0, ‖v‖ = b/g ≥ 1 later, so p "
-            "never falls. So (g0p0)² ≤ (g_tp_t)² ≤ (ap_t)² = g*²; h falls as (gp)² grows up to "
-            "g*², so h_t ≤ h_0 and Σ_{i=1}^t h_i ≤ Σ_{i=0}^{t−1} h_i."
+            "k = g*² − g²p² ≥ 0. By [step-identities] 1 − p′² = (1 − p²)·g²/(g² + k), and g²/(g² + "
+            "k) ≤ g*²/(g*² + k) = 1 − h ≤ e^{−h}; multiply over i. Printed sum: g0p0 < g*, so g1 = "
+            "g0 < a at t = 1, and 0 < g ≤ a persists for γ ≤ 1 by [scale-step-identity]. Then g "
+            "never falls, and ‖v‖² = 1 + k/g² ≥ 1 at t = 0, ‖v‖ = b/g ≥ 1 later, so p never falls. "
+            "So (g0p0)² ≤ (g_tp_t)² ≤ (ap_t)² = g*²; h falls as (gp)² grows up to g*², so h_t ≤ "
+            "h_0 and Σ_{i=1}^t h_i ≤ Σ_{i=0}^{t−1} h_i."
         ),
         instance=(
-            "B, w0 = (−.8, .6), g0 = 0.9, γ = ½ from the first step on; ‖w⊥‖² at t = 1 against "
-            "the printed right-hand side"
+            "B, w0 = (−.8, .6), g0 = 0.9, γ = ½ from the first step on; ‖w⊥‖² at t = 1 against the "
+            "printed right-hand side"
         ),
         snippet="""
 (g0, w0), (g, w) = path(*B, 0.9, [-0.8, 0.6], [0.5])
@@ -247,22 +247,26 @@ found, printed = w[1] ** 2, np.exp(-h) * (1 - w0[0] ** 2)
         conclusion="yes",
         group="discrete",
         paper="Section 3 and (37)",
-        functions=("perp_contraction", "perp_after", "steps_to_perp"),
+        functions=(
+            "perp_contraction",
+            "perp_after",
+            "steps_to_perp",
+        ),
         verdict="True as printed; at a fixed scale ‖w⊥‖ even has a closed form.",
         printed="‖w⊥′‖² ≤ (g²/g*²)‖w⊥‖².",
         exact=(
             "Let AAᵀ = I, η = 1/g², g ≠ 0. Then ‖w⊥′‖² = ‖w⊥‖²/(‖w⊥‖² + g*²/g²) ≤ (g²/g*²)‖w⊥‖². "
-            "At a fixed scale, with κ = g*²/g² ≠ 1 and q0 > 0: ‖w_t⊥‖² = 1/(κ^t/q0² + (κ^t − "
-            "1)/(κ − 1)); for κ = 1 read t for the last fraction."
+            "At a fixed scale, with κ = g*²/g² ≠ 1 and q0 > 0: ‖w_t⊥‖² = 1/(κ^t/q0² + (κ^t − 1)/(κ "
+            "− 1)); for κ = 1 read t for the last fraction."
         ),
         proof=(
             "v = w⊥ + x*/g with orthogonal parts [step-identities], so ‖v‖² = ‖w⊥‖² + g*²/g² and "
-            "w⊥′ = w⊥/‖v‖; dropping ‖w⊥‖² in the denominator gives the bound. At a fixed scale u "
-            "= 1/‖w⊥‖² obeys u′ = 1 + κu, so u_t = κ^t·u_0 + (1 + κ + … + κ^{t−1}), u_0 = 1/q0²."
+            "w⊥′ = w⊥/‖v‖; dropping ‖w⊥‖² in the denominator gives the bound. At a fixed scale u = "
+            "1/‖w⊥‖² obeys u′ = 1 + κu, so u_t = κ^t·u_0 + (1 + κ + … + κ^{t−1}), u_0 = 1/q0²."
         ),
         instance=(
-            "A = rows e1, e2 of R⁴, y = (1, 2), so g*² = 5; w0 = (−.5, .5, .5, .5), g0 = 1.5 "
-            "fixed (γ = 0), five steps; ‖w⊥‖² against (g²/g*²)⁵·q0²"
+            "A = rows e1, e2 of R⁴, y = (1, 2), so g*² = 5; w0 = (−.5, .5, .5, .5), g0 = 1.5 fixed "
+            "(γ = 0), five steps; ‖w⊥‖² against (g²/g*²)⁵·q0²"
         ),
         snippet="""
 A, y, w0 = np.eye(2, 4), np.array([1.0, 2.0]), np.array([-0.5, 0.5, 0.5, 0.5])
@@ -315,9 +319,10 @@ exact = printed * w[0] ** 2
             "wrong direction; a small scale step gives w the time to find w*."
         ),
         exact=(
-            "Let AAᵀ = I, η = 1/g², 0 < g0 < g*, g1 = g0 and 0 < γ ≤ 1. Then g_t never falls, the "
-            "run ends at a solution, and ‖w∞⊥‖² = 1 − g*²/g∞². So if g_t > g* at any time, the "
-            "direction ends wrong; in the instance γ = 1 does this and γ = 0.01 ends at 2e-5."
+            "Let AAᵀ = I, η = 1/g², 0 < g0 < g*, g1 = g0 and a constant 0 < γ ≤ 1. Then g_t never "
+            "falls, the run ends at a solution, and ‖w∞⊥‖² = 1 − g*²/g∞². So if g_t > g* at any "
+            "time, the direction ends wrong; in the instance γ = 1 does this and γ = 0.01 ends at "
+            "2e-5."
         ),
         proof=(
             "g0p0 < g*, so 0 < g1 = g0 < a at t = 1 [scale-increases]. For γ ≤ 1, "
@@ -343,26 +348,31 @@ printed = path(*B, 0.9, e2, [0.01] * 2000)[-1][1][1]
         conclusion="partly",
         group="discrete",
         paper="After Theorem 3.2",
-        functions=("escape", "two_cycle", "two_cycle_basin"),
+        functions=(
+            "escape",
+            "two_cycle",
+            "two_cycle_basin",
+        ),
         verdict=(
-            "One step does leave the stationary set S, but the global minimum is not guaranteed: "
-            "there is an attracting 2-cycle, which g1 = g0 or a small γ avoids."
+            "One step does leave S, and with g1 = g0, as Theorem E.1 has it, the global minimum is "
+            "reached; from g0 ≠ 0 alone it is not, as an attracting 2-cycle exists, which a small "
+            "γ also avoids."
         ),
         printed=(
             "With η = 1/g² and g0 ≠ 0, Aw_{t+1} = y/(g_t‖v_t‖) ≠ 0; thus rPGD escapes the saddle "
             "points and reaches the global minimum."
         ),
         exact=(
-            "AAᵀ = I, η = 1/g², 0 < γ ≤ 1, g_t ≠ 0. Then Aw1 ≠ 0. If g changes sign in both of "
-            "the first two steps, rPGD ends on the 2-cycle ±(γg*/(2 − γ), −w*), of loss ½(2g*/(2 "
-            "− γ))² > ½‖y‖²; if not, at zero loss. For γ ≤ ½ a change in the first step is "
-            "enough: −γg*⟨w0, w*⟩sign(g0) > ∣g0∣(1 − γp0²), half of all w0 as g0 → 0. It never "
-            "happens if g1 = g0 or γ < ∣g0∣/(g* + ∣g0∣)."
+            "AAᵀ = I, η = 1/g², 0 < γ ≤ 1, g_t ≠ 0. Then Aw1 ≠ 0. If g changes sign in both of the "
+            "first two steps, rPGD ends on the 2-cycle ±(γg*/(2 − γ), −w*), of loss ½(2g*/(2 − "
+            "γ))² > ½‖y‖²; if not, at zero loss. For γ ≤ ½ a change in the first step is enough: "
+            "−γg*⟨w0, w*⟩sign(g0) > ∣g0∣(1 − γp0²), half of all w0 as g0 → 0. It never happens if "
+            "g1 = g0 or γ < ∣g0∣/(g* + ∣g0∣)."
         ),
         proof=(
-            "Let g* = 1, σ = sign(g_{t−1}) = 1 (by symmetry). For t ≥ 1, a = 1/p, so g′ = (1 − "
-            "γp²)g + γp. If g > 0 it stays so; then g falls and a rises to one limit if g > a "
-            "always, else see [large-scale-step]: loss → 0. If g < 0 it changes sign iff (1 − "
+            "Let g* = 1 and g_{t−1} > 0 (by symmetry). For t ≥ 1, a = 1/p, so g′ = (1 − γp²)g + "
+            "γp. If g > 0 it stays so; then g falls and a rises to one limit if g > a always, else "
+            "see the proof of [large-scale-step]: loss → 0. If g < 0 it changes sign iff (1 − "
             "γp²)∣g∣ < γp, and then g′ = γp − (1 − γp²)∣g∣ ≤ γp. A change in the first step needs "
             "γp0 > (1 − γp0²)∣g0∣ likewise, and ∣g1∣ ≤ γp0. If ∣g∣p ≤ 1, then p′ ≥ p, so a change "
             "now gives (1 − γp′²)∣g′∣ < γp ≤ γp′: a change next. ∣g∣ ≤ 1 from t = 1 on after a "
