@@ -12,7 +12,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LinearRegression, RidgeCV
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import train_test_split
 
 import weightnorm as wn
@@ -51,8 +51,7 @@ for i, seed in enumerate(SEEDS):
     X, X_test, y, y_test = train_test_split(
         features(pixels, seed), target, train_size=NUM_TRAIN, random_state=seed
     )
-    # of smallest norm, since there are more features than samples
-    least = LinearRegression().fit(X, y)
+    least = wn.WeightNormRegressor().fit(X, y)  # of smallest norm
     lines["minimum norm"].append(error(least, X_test, y_test))
     lines["ridge (cross-validated)"].append(
         error(RidgeCV(np.logspace(-6, 3, 28)).fit(X, y), X_test, y_test)

