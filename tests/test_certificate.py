@@ -303,8 +303,9 @@ class TestEvidence:
         evidence = Evidence()
         evidence.equal("x", 2.0, 2.0, rtol=1e-3)
         assert evidence.tightness == pytest.approx(1e-3)
-        evidence.at_most("x", 0.9995, 1.0, slack=0.0)
-        assert evidence.tightness == pytest.approx(5e-4)
+        bounds = Evidence()
+        bounds.at_most("x", 0.9995, 1.0, slack=0.0)
+        assert bounds.tightness == pytest.approx(5e-4)
 
 
 class TestCommand:

@@ -12,6 +12,9 @@ from .theory import two_cycle
 
 TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
 
+NOT_PLAIN = ("momentum", "batch_size", "label_noise")  # what the theory of the 2-cycle leaves out
+IN_CYCLE = 0.01  # |g| this close, relatively, to that of the 2-cycle is in it
+
 
 def explain(run: Any, status: Status, policy: Policy) -> str:
     """The status in a sentence: what happened, why, and what to do about it."""
@@ -62,6 +65,7 @@ def _two_cycle(run: Any) -> str | None:
     method, clock = run.method, run.batch.clock
     turn, grow = method.schedules
     plain = grow.function is None and (grow.scale_power, grow.norm_power) == (0.0, 0.0)
+    plain &= all(getattr(method, name, None) in (None, 0.0) for name in NOT_PLAIN)
     if method.name != "RPGD" or not turn.per_curvature or turn.phases != (1.0,) or not plain:
         return None
     step, position = float(grow(clock)), run.batch.position()
@@ -73,10 +77,14 @@ def _two_cycle(run: Any) -> str | None:
         return None
     if not now.trapped or grow.settled_from is None or grow.settled_from > clock:
         return None
+    there = abs(abs(float(position.scale[0])) - now.scale) <= IN_CYCLE * now.scale
+    text = f"rPGD is {'in' if there else 'heading for'} the 2-cycle g = ±{now.scale:.4g}, loss "
+    text += f"{now.loss:.6g}, which no step leaves: "
+    if grow.switches:
+        return text + "start again with the first scale step frozen"
     return (
-        f"rPGD is in the 2-cycle g = ±{now.scale:.4g}, loss {now.loss:.6g}, which no step leaves: "
-        f"freeze the first step, scale_step=two_phase(0, {step:g}, 1), or take a scale step < "
-        f"{start.safe_step:.3g}"
+        f"{text}freeze the first step, scale_step=two_phase(0, {step:g}, 1), or take a scale step "
+        f"< {start.safe_step:.3g}"
     )
 
 

@@ -29,7 +29,8 @@ class Line:
     comparisons : int
         How often the exact form was compared with a simulation.
     tightness : float
-        The smallest relative change of a prediction that these comparisons would have noticed.
+        The relative change of a predicted number that half of these comparisons would have
+        noticed; of a claim with bounds alone, the smallest room that a bound left.
     printed, refuted : int
         On how many random instances the printed form was tested, and on how many it failed.
     skipped : dict of str to int
@@ -225,7 +226,7 @@ def _line(claim: Claim, instances: int, seed: int) -> Line:
     return Line(
         claim,
         evidence.comparisons,
-        _tightness(evidence),
+        evidence.tightness,
         evidence.printed,
         len(refuted),
         evidence.skipped,
@@ -235,18 +236,13 @@ def _line(claim: Claim, instances: int, seed: int) -> Line:
     )
 
 
-def _tightness(evidence: Evidence) -> float:
-    only_whole = evidence.tightness == np.inf and evidence.exact_only
-    return 0.0 if only_whole else evidence.tightness
-
-
 def _fault(claim: Claim, evidence: Evidence, shown: Shown, instances: int) -> str | None:
     if evidence.failures:
         first = evidence.failures[0]
         return f"the exact form failed {len(evidence.failures)} times: {first['what']}"
     if not evidence.comparisons or (instances >= INSTANCES and evidence.comparisons < ENOUGH):
         return f"only {evidence.comparisons} comparisons"
-    if not _tightness(evidence) < np.inf:
+    if instances >= INSTANCES and not evidence.tightness < np.inf:
         return "no comparison of numbers"
     if shown.fault is not None:
         return shown.fault

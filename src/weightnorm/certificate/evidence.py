@@ -34,14 +34,13 @@ def check(identity: str) -> Callable[[Check], Check]:
 class Evidence:
     """Collects comparisons of predictions with simulations.
 
-    `tightness` is the smallest relative change of a prediction that these comparisons would have
-    noticed. With `stop_at_failure` the first failure raises: the mutation runner needs no more.
+    With `stop_at_failure` the first failure raises: the mutation runner needs no more.
     """
 
     stop_at_failure: bool = False
     comparisons: int = 0
-    tightness: float = np.inf
-    exact_only: bool = False
+    tolerances: list[float] = field(default_factory=list)
+    rooms: list[float] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     printed: int = 0
@@ -80,7 +79,7 @@ class Evidence:
         error = float(np.max(np.abs(predicted - observed), initial=0.0))
         size = float(np.max(np.abs(observed), initial=0.0))
         if size > 0:
-            self._note(rtol + atol / size)
+            self.tolerances.append(rtol + atol / size)
         if not error <= rtol * size + atol:
             self._fail(
                 {"what": what, "predicted": _plain(predicted), "observed": _plain(observed)}
@@ -97,7 +96,7 @@ class Evidence:
         size = max(abs(bound), 1e-300)
         room = (bound - value) / size + slack
         if room >= 0:
-            self._note(float(room))
+            self.rooms.append(float(room))
         else:
             self._fail(
                 {"what": what, "value": _plain(value), "bound": _plain(bound)} | _all(instance)
@@ -119,14 +118,14 @@ class Evidence:
         if not bool(holds):
             (self.refutations if within else self.exceptions).append(_all(instance))
 
-    def _note(self, change: float) -> None:
-        """A relative change of the prediction that was noticed; whole numbers, which must agree
-        exactly, count only where there is nothing else.
+    @property
+    def tightness(self) -> float:
+        """The relative change of a predicted number that half of the comparisons would notice; of
+        a bound where nothing is predicted exactly, the smallest room that it left.
         """
-        if change > 0.0:
-            self.tightness = min(self.tightness, change)
-        else:
-            self.exact_only = True
+        if self.tolerances:
+            return float(np.median(self.tolerances))
+        return min(self.rooms, default=np.inf)
 
     def _fail(self, found: dict[str, Any]) -> None:
         self.failures.append(found)

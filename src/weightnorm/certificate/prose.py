@@ -21,11 +21,11 @@ steps (Theorem 3.2), and a small fixed scale does the same for general matrices 
 HOW = r"""
 **How it was checked.** Every statement has a function of `weightnorm.theory` in its exact form,
 and `weightnorm verify` compares it with simulations that share no code with it: plain steps and
-an integration of the flow on arrays. Each entry says how many comparisons were made and how small
-a relative change of the prediction they would have noticed. `make mutate` falsifies every one of
-these functions in turn and sees that a check turns red. The snippets are the counterexamples (and
-examples) themselves; paste the following once, then any of them. Numbers of statements are those
-of the paper's LaTeX counters.
+an integration of the flow on arrays. Each entry says how many comparisons were made, and how
+small a relative change of a predicted number half of them would have noticed. `make mutate`
+falsifies every one of these functions in turn and sees that a check turns red. The snippets are
+the counterexamples (and examples) themselves; paste the following once, then any of them. Numbers
+of statements are those of the paper's LaTeX counters.
 """
 
 # one paragraph after another

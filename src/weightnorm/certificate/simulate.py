@@ -95,6 +95,9 @@ def flow_at(
     """
     from scipy.integrate import solve_ivp
 
+    if not np.isfinite(time):
+        raise ValueError(f"a flow cannot be integrated to the time {time}")
+
     def field(t: float, state: Array) -> Array:
         scale, direction = state[0], state[1:]
         n = float(np.linalg.norm(direction))

@@ -100,9 +100,9 @@ def _show(console: Console, certificate: Any) -> None:
             say(console, f"{line.claim.id}: {line.verdict}", "red")
             say(console, f"  on {line.counterexample}")
     console.print(
-        "survives: whether the paper's conclusion does. tight: the smallest relative change of a "
-        "prediction that would be noticed. printed: random instances on which the printed form "
-        "fails. weightnorm verify --json has the rest.",
+        "survives: whether the paper's conclusion does. tight: the relative change of a predicted "
+        "number that half of the comparisons would notice. printed: random instances "
+        "on which the printed form fails. weightnorm verify --json has the rest.",
         style="dim",
         highlight=False,
     )

@@ -15,7 +15,7 @@ from .statement import Assumption, assume
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-14  # relative to its two terms, log F0 is known no better
-CLEAR = 1e-9  # a loss this much under that of x = 0, relatively, can never return to it
+CLEARLY = 1 - 1e-9  # a loss under this share of that at x = 0 can never return to it
 
 
 def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
@@ -71,9 +71,9 @@ def _integrated_sign(setup: Setup, c: float) -> tuple[float, bool]:
         along = z @ pull
         return np.concatenate([[-c * along], -g * (pull - along * z)])
 
-    def clear(t: float, state: Array) -> float:
-        return setup.loss(state[0] * unit(state)) - (1.0 - CLEAR) * setup.zero_loss
+    def clear(state: Array) -> bool:
+        return setup.loss(state[0] * unit(state)) < CLEARLY * setup.zero_loss
 
     start = np.concatenate([[setup.g0], setup.z0])
-    end, done = integrate_until(field, start, lambda state: clear(0.0, state) < 0.0)
+    end, done = integrate_until(field, start, clear)
     return float(np.sign(end[0])) or 1.0, done

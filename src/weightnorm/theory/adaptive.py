@@ -122,8 +122,8 @@ def adaptive_lambda_sign(g: float, parallel: float, gstar: float) -> Value:
     Returns
     -------
     Value
-        `.value` is the largest |g' − g| that keeps λ_t > 0, a number; `.applies` says whether there
-        is one.
+        `.value` is the largest increase g' − g that keeps λ_t > 0, a number; `.applies` says
+        whether there is one.
 
     Examples
     --------

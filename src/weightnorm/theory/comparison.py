@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import _validate
 from .formula import formula, log, log1p
 from .limits import limit_perp
-from .statement import Statement, Value, assume
+from .statement import Statement, Value, assume, part_of_unit
 
 Array = NDArray[np.float64]
 
@@ -98,6 +98,7 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
         assumptions=(
             assume("c > 0", ratio > 0),
             assume("w0⊥ ≠ 0", q0 > 0),
+            part_of_unit("‖w0⊥‖", q0),
             assume("y ≠ 0", gstar > 0),
         ),
         paper="after Theorem 2.6 (exact form)",

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .formula import formula, log1p, whole
-from .statement import Value, assume
+from .formula import formula, log, log1p, whole
+from .statement import Value, assume, part_of_unit
+
+LARGE = 1e8  # beyond, 1 + x is x to rounding
 
 
 @formula
@@ -79,13 +81,13 @@ def perp_contraction(perp: float, g: float, gstar: float) -> Value:
     0.1
     """
     value = {"exact": perp**2 / (perp**2 + (gstar / g) ** 2), "bound": (g / gstar) ** 2 * perp**2}
-    return Value(value, paper="eq. (37)")
+    return Value(value, assumptions=(part_of_unit("‖w⊥‖", perp),), paper="eq. (37)")
 
 
 def _turn(g: float, gstar: float) -> tuple[float, float]:
     """κ − 1 and log κ for κ = g*²/g²: by how much a step at the fixed scale g turns w in."""
-    excess = (gstar - abs(g)) * ((gstar + abs(g)) / g**2)
-    return excess, log1p(excess)
+    excess = (gstar - abs(g)) / abs(g) * ((gstar + abs(g)) / abs(g))
+    return excess, log1p(excess) if excess < LARGE else 2.0 * (log(gstar) - log(abs(g)))
 
 
 @formula
@@ -118,16 +120,17 @@ def perp_after(perp: float, g: float, gstar: float, steps: int) -> Value:
     (0.316228, 0.5)
     """
     count = _validate.integer("steps", steps)
+    given = (part_of_unit("‖w⊥‖", perp), assume("y ≠ 0", gstar > 0))
     excess, rate = _turn(g, gstar)
     if perp == 0.0:
-        return Value(0.0, paper="eq. (37), iterated")
+        return Value(0.0, assumptions=given, paper="eq. (37), iterated")
     if rate > 0:  # everything over κᵗ, which may overflow
         shrink = -math.expm1(-rate * count) / excess
         square = math.exp(-rate * count) / (1.0 / perp**2 + shrink)
     else:
         grown = math.expm1(rate * count) / excess if excess != 0.0 else float(count)
         square = 1.0 / (math.exp(rate * count) / perp**2 + grown)
-    return Value(math.sqrt(square), paper="eq. (37), iterated")
+    return Value(math.sqrt(square), assumptions=given, paper="eq. (37), iterated")
 
 
 @formula
@@ -166,12 +169,19 @@ def steps_to_perp(perp: float, g: float, gstar: float, accuracy: float) -> Value
     elif excess == 0.0:
         count = whole(1.0 / accuracy**2 - 1.0 / perp**2)
     else:
-        base = 1.0 / perp**2 + 1.0 / excess
-        growth = (1.0 / accuracy**2 - 1.0 / perp**2) / base if base != 0.0 else -math.inf
-        reached = growth > -1.0 and growth / rate > 0  # |g| > g*: only down to √(1 − κ)
-        count = whole(log1p(growth) / rate) if reached else math.inf
+        base, ratio = 1.0 + perp**2 / excess, perp / accuracy
+        if ratio > LARGE and base > 0:  # its square may overflow
+            count = whole((2.0 * log(ratio) - log(base)) / rate)
+        else:
+            growth = (ratio - 1.0) * (ratio + 1.0) / base if base != 0.0 else -math.inf
+            reached = growth > -1.0 and growth / rate > 0  # |g| > g*: only down to √(1 − κ)
+            count = whole(log1p(growth) / rate) if reached else math.inf
     return Value(
         count,
-        assumptions=(assume("‖w⊥‖ falls to ε", count < math.inf), assume("ε > 0", accuracy > 0)),
+        assumptions=(
+            part_of_unit("‖w⊥‖", perp),
+            assume("‖w⊥‖ falls to ε", count < math.inf),
+            assume("ε > 0", accuracy > 0),
+        ),
         paper="eq. (37), iterated",
     )

@@ -11,7 +11,9 @@ import numpy as np
 from .. import _validate
 from .formula import formula
 from .setup import ORTHOGONAL, require_target, set_up
-from .statement import Statement, Value, assume
+from .statement import Statement, Value, assume, part_of_unit
+
+AT_MOST_ONE = 1 + ORTHOGONAL  # λ times a step of 1/λ, to rounding
 
 
 @formula
@@ -45,7 +47,11 @@ def escape(g0: float, parallel: float, gstar: float) -> Value:
     value = gstar / float(np.sqrt(gstar**2 + g0**2 * (1.0 - parallel**2)))
     return Value(
         value,
-        assumptions=(assume("g0 ≠ 0", g0 != 0), assume("y ≠ 0", gstar > 0)),
+        assumptions=(
+            assume("g0 ≠ 0", g0 != 0),
+            assume("y ≠ 0", gstar > 0),
+            part_of_unit("‖Aw0‖", parallel),
+        ),
         paper="after Theorem 3.2",
     )
 
@@ -60,7 +66,8 @@ class TwoCycle(Statement):
     Attributes
     ----------
     trapped : bool
-        Whether this start ends in the cycle; otherwise it ends at zero loss.
+        Whether this start ends in the cycle; otherwise, where `.applies`, at zero loss (less what
+        the part of y out of A's reach adds).
     scale : float
         |g| in the cycle, γg*/(2 − γ).
     loss : float
@@ -121,7 +128,9 @@ def two_cycle_basin(g0: float, cosine: float, parallel: float, gstar: float, ste
     second = (1.0 - step * turned**2) * first + math.copysign(step * turned * gstar, g0)
     conditions = (
         assume("g0 ≠ 0", g0 != 0),
-        assume("0 < γ ≤ 1", 0 < step <= 1),
+        assume("0 < γ ≤ 1", 0 < step <= AT_MOST_ONE),
+        part_of_unit("‖Aw0‖", parallel),
+        assume("y ≠ 0", gstar > 0),
         assume("the scale does not become exactly zero", first * second != 0),
     )
     # Where g0·g1 > 0 both terms of g2 have that sign as well: a change in the second step alone
@@ -135,8 +144,8 @@ def two_cycle(problem: Any, scale: float, direction: Any, scale_step: float) -> 
 
     For A with AAᵀ = λI: (g, w) = ±(γg*/(2 − γ), −w*) is an attracting 2-cycle for 0 < γ < 1 (γ
     stands for λ times the scale's step), at a loss above that of x = 0. The paper says after
-    Theorem 3.2 that rPGD reaches the global minimum from any g0 ≠ 0; it does from all other starts,
-    always if the first step is frozen, and always for γ < |g0|/(g* + |g0|).
+    Theorem 3.2 that rPGD reaches the global minimum from any g0 ≠ 0; for γ ≤ 1 it does from all
+    other starts, always if the first step is frozen, and always for γ < |g0|/(g* + |g0|).
 
     Parameters
     ----------
@@ -175,7 +184,7 @@ def two_cycle(problem: Any, scale: float, direction: Any, scale_step: float) -> 
     return TwoCycle(
         trapped=bool(basin.value and basin.applies and equal.holds),
         scale=gamma * gstar / (2.0 - gamma),
-        loss=0.5 * lam * (2.0 * gstar / (2.0 - gamma)) ** 2,
+        loss=0.5 * lam * (2.0 * gstar / (2.0 - gamma)) ** 2 + float(problem.floor),
         safe_step=share / lam,
         assumptions=(equal, *basin.assumptions),
         paper="after Theorem 3.2 (exact form)",

@@ -55,6 +55,11 @@ def log1p(number: float) -> float:
     return float(np.log1p(number))
 
 
+def root(number: float) -> float:
+    """The square root; NaN of a negative number, and a plain float."""
+    return float(np.sqrt(number))
+
+
 def whole(number: float) -> int:
     """Rounded up, and not below zero; an integer within rounding is itself."""
     if not number < math.inf:

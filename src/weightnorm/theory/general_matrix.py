@@ -9,7 +9,7 @@ import numpy as np
 from .. import _validate
 from .._validate import Vector
 from .formula import formula, log, log1p, whole
-from .statement import Value, assume
+from .statement import Value, assume, part_of_unit
 
 NEARLY = 1 - 1e-12  # equal, to rounding
 
@@ -54,7 +54,11 @@ def general_matrix(gstar: float, smallest: float, largest: float, delta: float =
     value = gstar * smallest / ((2.0 + delta) * largest)
     return Value(
         value,
-        assumptions=(assume("λmin > 0", smallest > 0), assume("δ > 0", delta > 0)),
+        assumptions=(
+            assume("g* > 0", gstar > 0),
+            assume("0 < λmin ≤ λmax", 0 < smallest <= largest),
+            assume("δ > 0", delta > 0),
+        ),
         paper="Proposition 3.3",
     )
 
@@ -85,6 +89,7 @@ def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
     >>> general_matrix_steps(1.0, 1e-3)
     10
     """
+    _validate.real("delta", delta, minimum=0.0, strict=True)
     return whole(log(q0 / accuracy) / log1p(delta))  # −inf for q0 = 0: no step is needed
 
 
@@ -173,6 +178,7 @@ def general_matrix_random(gstar: float, eigenvalues: Any, delta: float = 1.0) ->
     value = {"exact": gstar * root / (2.0 + delta - sigma), "main": gstar * root / (2.0 + delta)}
     conditions = (
         assume("w* is uniform on the row-space sphere", True),
+        assume("δ > 0", delta > 0),
         assume("(Σλ² − 2√(m log m))/m ≥ σ_m²", inside >= sigma**2 * NEARLY),
     )
     return Value(value, assumptions=conditions, paper="Lemma E.11; Proposition E.9, eq. (46)")
@@ -208,7 +214,12 @@ def general_matrix_second_stage(g0: float, perp: float, smallest: float, largest
     """
     value = {"distance": abs(g0) * perp, "factor": 1.0 - smallest / largest}
     return Value(
-        value, assumptions=(assume("λmin > 0", smallest > 0),), paper="Section 3, general A"
+        value,
+        assumptions=(
+            assume("0 < λmin ≤ λmax", 0 < smallest <= largest),
+            part_of_unit("‖w⊥‖", perp),
+        ),
+        paper="Section 3, general A",
     )
 
 
@@ -239,7 +250,7 @@ def random_tail(m: int) -> Value:
     """
     from scipy.special import gammaincc
 
-    count = _validate.integer("m", m, minimum=2)
+    count = _validate.integer("m", m, minimum=2, maximum=10**15)
     beyond = count + np.sqrt(count * np.log(count))
     value = {"exact": float(gammaincc(0.5 * count, 0.5 * beyond)), "printed": 1.0 / count}
     return Value(value, paper="proof of Lemma E.11")

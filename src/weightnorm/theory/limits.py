@@ -371,9 +371,11 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
         norm = float(np.hypot(setup.gstar, perp))
         weights, seen = setup.lift(setup.target, perp), setup.lift(setup.target, 0.0)
         first_term = (perp / setup.gstar) * max(perp / setup.gstar, perp / c * setup.gstar)
+    sign, settled = limit_sign(setup, c)
     good = (
         assume("q*²·max(1, g*²/c) ≤ 0.01", first_term <= GOOD),
-        assume("the scale ends positive", setup.q0 == 0.0 or limit_sign(setup, c)[0] > 0),
+        assume("the scale ends positive", sign > 0),
+        settled,
     )
     return Limit(
         weights=np.where(

@@ -58,7 +58,7 @@ def two_phase_a_order(
     >>> round(value["first"], 2), round(value["second"], 2)
     (41.45, 4.61)
     """
-    conditions = _ranges(gstar, g0, accuracy, rho)
+    conditions = (*_ranges(gstar, g0, accuracy, rho), assume("γ > 0", second_step > 0))
     if not all(condition.holds for condition in conditions):
         nan = math.nan
         value = {"first": nan, "second": nan, "printed_second": nan}
@@ -210,16 +210,19 @@ def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
     >>> round(value["first"], 2), round(value["printed"], 6)
     (13.29, 0.000461)
     """
+    conditions = (
+        assume("0 < g0 < g*", 0 < g0 < gstar),
+        assume("0 < ε < 1", 0 < accuracy < 1),
+    )
+    if not all(condition.holds for condition in conditions):
+        value = {"first": math.nan, "printed": math.nan}
+        return Value(value, assumptions=conditions, paper="Theorem 3.2 (b), O(·)")
     share = (g0 / gstar) ** 2 / _room(gstar, g0)
     logarithm = -log(accuracy)
     value = {
         "first": 2.0 / log(2.0) * max(1.0, share) * logarithm,
         "printed": share * logarithm,
     }
-    conditions = (
-        assume("0 < g0 < g*", 0 < g0 < gstar),
-        assume("0 < ε < 1", 0 < accuracy < 1),
-    )
     return Value(value, assumptions=conditions, paper="Theorem 3.2 (b), O(·)")
 
 
@@ -255,16 +258,19 @@ def two_phase_b_second_order(gstar: float, g0: float, accuracy: float, second_st
     >>> {name: round(number, 2) for name, number in value.items()}
     {'second': 1.31, 'printed': -1.28}
     """
-    kept = 1.0 - accuracy**2
-    value = {
-        "second": log1p(kept * (1.0 - g0 / gstar) / accuracy**2) / (second_step * kept),
-        "printed": (0.5 * log(_room(gstar, g0)) - log(accuracy)) / second_step,
-    }
     conditions = (
         assume("0 < g0 < g*", 0 < g0 < gstar),
         assume("0 < ε < ½", 0 < accuracy < 0.5),
         assume("0 < γ ≤ 1", 0 < second_step <= 1),
     )
+    if not all(condition.holds for condition in conditions):
+        value = {"second": math.nan, "printed": math.nan}
+        return Value(value, assumptions=conditions, paper="Theorem 3.2 (b), O(·)")
+    kept = 1.0 - accuracy**2
+    value = {
+        "second": log1p(kept * (1.0 - g0 / gstar) / accuracy**2) / (second_step * kept),
+        "printed": (0.5 * log(_room(gstar, g0)) - log(accuracy)) / second_step,
+    }
     return Value(value, assumptions=conditions, paper="Theorem 3.2 (b), O(·)")
 
 

@@ -46,9 +46,11 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
     c = _validate.real("ratio", ratio, minimum=0.0)
     _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     _validate.squarable("g", g)
-    pull = problem.gradient(g * _validate.vector("w", w, problem.shape[1]))
+    w = _validate.vector("w", w, problem.shape[1])
+    pull = problem.gradient(g * w)
     square = float(pull @ pull)
-    return Bounds(-max(g * g, c) * square, -min(g * g, c) * square, paper="Lemma 2.4")
+    bounds = -max(g * g, c) * square, -min(g * g, c) * square
+    return Bounds(*bounds, assumptions=(unit_norm(w),), paper="Lemma 2.4")
 
 
 @formula
@@ -169,9 +171,9 @@ def convergence_time(
     setup = set_up(problem, scale, direction)
     require_target(setup)
     with np.errstate(divide="ignore"):
-        log_f0 = 2.0 * np.log(setup.q0) + setup.g0**2 / c
+        kept = 2.0 * c * np.log(setup.q0) + setup.g0**2  # c log F0
     reach = np.sqrt(2 * setup.zero_loss) - np.sqrt(2 * setup.start_loss)
-    square = max(c * log_f0, max(reach, 0.0) ** 2 / float(setup.lam.max()), 0.0)
+    square = max(kept, max(reach, 0.0) ** 2 / float(setup.lam.max()), 0.0)
     smallest, needed = (
         float(setup.lam.min()),
         max(0.0, float(np.log(max(setup.start_loss, 1e-300) / target))),
@@ -182,7 +184,7 @@ def convergence_time(
 
     value = {
         "time": time(square) / 2,
-        "printed": time(c * log_f0),
+        "printed": time(kept),
         "scale_bound": float(np.sqrt(square)),
     }
     known = assume("F0 > 1, or the start is better than x = 0", square > 0)

@@ -128,6 +128,11 @@ class Bounds(Statement):
     upper: float
 
 
+def part_of_unit(name: str, value: float) -> Assumption:
+    """The assumption that a number is the norm of a part of a unit vector, to rounding."""
+    return assume(f"0 ≤ {name} ≤ 1", 0 <= value <= 1 + UNIT)
+
+
 def unit_norm(w: NDArray[np.float64]) -> Assumption:
     """The assumption that a direction has norm 1, to a billionth."""
     return assume("‖w‖ = 1", abs(float(w @ w) - 1.0) < UNIT)

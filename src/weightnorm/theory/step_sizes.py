@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from .contraction import steps_to_perp
-from .formula import formula, log, log1p, whole
+from .formula import formula, log, log1p, root, whole
 from .statement import Assumption, Statement, Value, assume
 
 AT_MOST_ONE = 1 + 1e-12  # the norm of a part of a unit vector, to rounding
@@ -121,7 +121,8 @@ def two_phase_a(
     )
     if not all(condition.holds for condition in conditions):
         return _nothing(conditions, "Theorem 3.2 (a)")
-    outside = max(0.0, (1.0 - parallel) * (1.0 + parallel))  # ‖w0⊥‖²
+    parallel = min(parallel, 1.0)
+    outside = (1.0 - parallel) * (1.0 + parallel)  # ‖w0⊥‖²
     share = rho * (1.0 - g0 / gstar) * (1.0 + g0 / gstar)  # ρδ0/g*²
     # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
     turns = log(outside) - 2.0 * log(accuracy)
@@ -130,7 +131,7 @@ def two_phase_a(
     room = (gstar / g0 - parallel) * (gstar / g0 + parallel)  # g*²/g0² − ‖Aw0‖²
     slow = growth / (first * room)
     # 1/√(1 − ε²) − g0/g* without cancelling where both are near 1
-    behind = accuracy**2 / (math.sqrt(1.0 - accuracy**2) * (1.0 + math.sqrt(1.0 - accuracy**2)))
+    behind = accuracy**2 / (root(1.0 - accuracy**2) * (1.0 + root(1.0 - accuracy**2)))
     behind += (gstar - g0) / gstar
     second = whole((log(behind) - 0.5 * log(accuracy)) / second_step)
     return TwoPhase(
@@ -139,7 +140,7 @@ def two_phase_a(
         min(0.5, slow),
         second_step,
         accuracy,
-        steps_to_perp(math.sqrt(outside), g0, gstar, accuracy).value,
+        steps_to_perp(root(outside), g0, gstar, accuracy).value,
         assumptions=conditions,
         paper="Theorem 3.2 (a)",
     )
@@ -180,7 +181,7 @@ def two_phase_a_printed_second(
     8.06
     """
     share = rho * (1.0 - g0 / gstar) * (1.0 + g0 / gstar)
-    return log(share / ((1.0 - accuracy) * math.sqrt(accuracy))) / second_step
+    return log(share / ((1.0 - accuracy) * root(accuracy))) / second_step
 
 
 @formula
@@ -234,7 +235,8 @@ def two_phase_b(
     left = 1.0 - second_step + second_step * accuracy**2  # 1 − (1 − ε²)γ, without cancelling
     behind = log((gstar - g0) / gstar + accuracy**2 * g0 / gstar)
     second = whole((behind - 2.0 * log(accuracy)) / -log(left))
-    outside = math.sqrt(max(0.0, (1.0 - parallel) * (1.0 + parallel)))
+    parallel = min(parallel, 1.0)
+    outside = root((1.0 - parallel) * (1.0 + parallel))
     return TwoPhase(
         first,
         second,
@@ -281,7 +283,7 @@ def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> 
     value = {
         "lower": (1.0 - rate) * g + rate * gstar,
         "upper": gstar,
-        "later": gstar / math.sqrt(1.0 - accuracy**2),
+        "later": gstar / root(1.0 - accuracy**2),
     }
     conditions = (
         assume("0 < γ ≤ 1", 0 < step <= 1),
@@ -318,7 +320,7 @@ def two_phase_b_final(gstar: float, accuracy: float) -> Value:
     >>> round(value["cosine"], 6), round(value["loss"], 6), value["printed_loss"]
     (0.994987, 0.00031, 0.30000000000000004)
     """
-    cosine = math.sqrt(1.0 - accuracy**2)
+    cosine = root(1.0 - accuracy**2)
     value = {
         "cosine": cosine,
         "loss": 0.5 * (gstar * (1.0 - (1.0 - 2.0 * accuracy**2) * cosine)) ** 2,

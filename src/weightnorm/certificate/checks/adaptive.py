@@ -37,13 +37,10 @@ def adaptive_lambda(evidence: Evidence, rng: Rng, instances: int) -> None:
         reached = two.g_next * two.w_next / two.v_norm
         exact = x - said.value["step"] * (two.pull + 2 * said.value["penalty"] * x)
         evidence.equal("WN's x'", exact, reached, rtol=1e-9, **summary)
-        evidence.equal(
-            "WN's lacks 1/(2η)",
-            said.value["printed"],
-            2 * eta * said.value["penalty"],
-            rtol=1e-9,
-            atol=1e-12,
-        )
+        bracket = 1 - two.g_next * norm / (it.g0 * two.v_norm)
+        bracket -= eta * two.g_next / two.v_norm * along / norm**2
+        written = two.v_norm * norm / (two.g_next * it.g0) * bracket
+        evidence.equal("as printed", said.value["printed"], written, rtol=1e-8, atol=1e-12)
         evidence.true("it applies", said.applies)
         as_printed = x - said.value["step"] * (two.pull + 2 * said.value["printed"] * x)
         evidence.as_printed(

@@ -106,7 +106,8 @@ def general_matrix(evidence: Evidence, rng: Rng, instances: int) -> None:
     ):
         said_steps = theory.general_matrix_steps(q0, accuracy, delta)
         evidence.equal("the steps", said_steps, count, rtol=0.0)
-    evidence.true("λmin > 0", not theory.general_matrix(1.0, 0.0, 1.0, 1.0).applies)
+    for wrong in ((1.0, 0.0, 1.0), (1.0, 2.0, 1.0), (0.0, 0.5, 1.0)):
+        evidence.true("0 < λmin ≤ λmax, g* > 0", not theory.general_matrix(*wrong, 1.0).applies)
     evidence.true("δ > 0", not theory.general_matrix(1.0, 0.5, 1.0, 0.0).applies)
 
 
@@ -134,7 +135,9 @@ def general_matrix_second_stage(evidence: Evidence, rng: Rng, instances: int) ->
         bound = said.value["factor"] ** 2 * it.loss(x) + 1e-25 * it.gstar**2
         evidence.at_most("or less", later, bound, **it.summary)
         evidence.as_printed(away <= abs(it.g0) * q0 * (1 + 1e-6), **it.summary)
-    evidence.true("λmin > 0", not theory.general_matrix_second_stage(1.0, 0.1, 0.0, 1.0).applies)
+    for low, high in ((0.0, 1.0), (2.0, 1.0)):
+        wrong = theory.general_matrix_second_stage(1.0, 0.1, low, high)
+        evidence.true("0 < λmin ≤ λmax", not wrong.applies)
 
 
 @check("general-matrix-any")
@@ -206,6 +209,8 @@ def _random(evidence: Evidence, rng: Rng, instances: int, key: str) -> None:
             push = lam * (2.0 * shrunk / g0) * z / np.linalg.norm(z)
             v = float(np.linalg.norm((1 - lam) * -push / np.linalg.norm(push) + push))
             evidence.as_printed(v >= 1 + delta, within=False, v_norm=v, **summary)
+    weak = np.append(np.ones(99), 0.1)
+    evidence.true("δ > 0", not theory.general_matrix_random(1.0, weak, 0.0).applies)
     for _ in range(instances):  # the hypothesis itself, on random spectra
         m = int(rng.integers(2, 300))
         lam = np.append(1.0, rng.uniform(0.0, 1.0, m - 1) ** float(rng.choice([0.02, 0.3])))

@@ -92,7 +92,9 @@ def flow_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
     evidence.true("w0⊥ = 0 stays 0", inside.perp_norm == 0.0 and inside.applies)
     evidence.equal("x*", inside.weights, [1.0, 0.0], rtol=0.0)
     turned = theory.flow_limit_as_printed(plain(0.2, [-1.0, 0.0]).problem, 0.2, [-1.0, 0.0])
-    evidence.true("w0⊥ = 0: no sign is at stake", turned.applies)
+    evidence.true("the scale ends negative", not turned.applies)
+    resting = theory.flow_limit_as_printed(LeastSquares(np.eye(2, 3), [1.0, 0.0]), 0.0, [0, 1, 0])
+    evidence.true("a start in S stays there", not resting.applies)
     hostile = plain(-0.5, angled(0.05), c=0.1)  # g ends positive, so that the printed sign is right
     end = flow_end(hostile, 1e-20)
     printed = theory.flow_limit_as_printed(hostile.problem, -0.5, hostile.w0, 0.1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import theory
+from ...problems import LeastSquares
 from ..evidence import Evidence, check
 from ..instances import Instance, Rng, angled, make, plain
 from ..simulate import Step, after, rpgd_path, rpgd_step
@@ -233,6 +234,16 @@ def perp_contraction(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.equal("nothing is left", gone, 0.0, rtol=0.0)
     evidence.equal("w⊥ = 0 stays", theory.perp_after(0.0, 0.5, 1.0, 3).value, 0.0, rtol=0.0)
     evidence.true("ε = 0", not theory.steps_to_perp(0.0, 0.5, 1.0, 0.0).applies)
+    for q0, share, accuracy, known in (
+        (1.0, 5e-324, 0.1, 1),  # one step from a tiny scale
+        (0.5, 0.5, 1e-200, 664),  # κᵗ = (1/ε² + ⅓)/(4 + ⅓), κ = 4, written out
+        (0.5, 1e-200, 0.01, 1),
+    ):
+        needed = theory.steps_to_perp(q0, share, 1.0, accuracy)
+        evidence.equal("at any size", needed.value, known, rtol=0.0)
+    for said in (theory.perp_contraction(1.1, 0.5, 1.0), theory.perp_after(1.1, 0.5, 1.0, 2)):
+        evidence.true("‖w⊥‖ ≤ 1", not said.applies)
+    evidence.true("y ≠ 0", not theory.perp_after(0.0, 0.5, 0.0, 2).applies)
 
 
 @check("loss-gap")
@@ -298,6 +309,12 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
     tied = theory.two_cycle_basin(1.0, -1.0, 1.0, 1.0, 0.5)  # g1 = 0
     evidence.true("exactly zero is left open", not tied.applies)
     evidence.true("g0 = 0", not theory.two_cycle_basin(0.0, -1.0, 1.0, 1.0, 0.5).applies)
+    both = LeastSquares([[1.0, 0.0], [1.0, 0.0]], [1.0, 2.0])  # y partly out of reach: floor ¼
+    part = theory.two_cycle(both, 0.01, [-0.6, 0.8], 0.1)
+    whole = theory.two_cycle(LeastSquares([[2.0**0.5, 0.0]], [4.5**0.5]), 0.01, [-0.6, 0.8], 0.1)
+    evidence.equal("the floor of the loss", part.loss, whole.loss + 0.25, rtol=1e-9)
+    evidence.true("‖Aw0‖ ≤ 1", not theory.two_cycle_basin(0.5, -1.0, 1.1, 1.0, 0.5).applies)
+    evidence.true("‖Aw0‖ ≤ 1", not theory.escape(0.5, 1.1, 1.0).applies)
     skew = make(rng, ("general",), m=3, condition=3.0)
     evidence.true("general A", not theory.two_cycle(skew.problem, 0.5, skew.w0, 0.3).applies)
     for step_size in (0.0, -0.1, 1.5):
@@ -305,6 +322,16 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.true("0 < γ ≤ 1", not outside.applies and not outside.trapped)
     evidence.true("g0 = 0", not theory.escape(0.0, 0.5, 1.0).applies)
     evidence.true("y = 0", not theory.escape(1.0, 0.5, 0.0).applies)
+
+
+def rpgd_steps(it: Instance, share: float, gamma: float, count: int) -> list[Step]:
+    """Steps with η = share/g², the curvature step of A with AAᵀ = I/share."""
+    steps: list[Step] = []
+    g, w = it.g0, it.w0
+    for _ in range(count):
+        steps.append(rpgd_step(it, g, w, share / g**2, gamma))
+        g, w = steps[-1].g_next, steps[-1].w_next
+    return steps
 
 
 def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
@@ -338,6 +365,8 @@ def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
     doubled = it.at(A=2.0 * it.A)
     other = theory.two_cycle(doubled.problem, it.g0, it.w0, gamma / 4.0)
     evidence.true("A and y doubled: γ/4", other.trapped == in_cycle, **summary)
-    evidence.equal("the loss in other units", other.loss, 4.0 * said.loss, rtol=1e-9)
+    if in_cycle:
+        g, w = after(it, rpgd_steps(doubled, 1.0 / 4.0, gamma / 4.0, count))
+        evidence.equal("the loss in other units", other.loss, doubled.loss(g * w), rtol=1e-3)
     evidence.equal("the safe step in other units", other.safe_step, share / 4.0, rtol=1e-9)
     evidence.as_printed(not in_cycle, loss=loss, **summary)
