@@ -319,7 +319,7 @@ def test_assumptions_are_checked_and_named():
         ),
         (
             lambda p, w: theory.general_matrix_steps(1.0, 0.1, 0.0),
-            "general_matrix_steps has no value at",
+            "delta must be greater than 0",
         ),
         (
             lambda p, w: theory.general_matrix_any(3.0, [1.0, -1.0]),

@@ -78,7 +78,7 @@ class Evidence:
         )
         error = float(np.max(np.abs(predicted - observed), initial=0.0))
         size = float(np.max(np.abs(observed), initial=0.0))
-        if size > 0:
+        if rtol * size + atol < size:  # else the prediction is zero, and no share of it is meant
             self.tolerances.append(rtol + atol / size)
         if not error <= rtol * size + atol:
             self._fail(

@@ -65,7 +65,7 @@ class Statement:
     >>> from weightnorm.theory import general_matrix
     >>> statement = general_matrix(gstar=3.0, smallest=0.0, largest=1.0)
     >>> statement.applies, statement.failing
-    (False, ('λmin > 0',))
+    (False, ('0 < λmin ≤ λmax',))
     """
 
     assumptions: tuple[Assumption, ...] = ()
