@@ -246,6 +246,11 @@ class TestMutants:
             for name in claim.functions:
                 assert "." in name or name == "max_margin" or name in covered, name
 
+    def test_every_mutant_can_be_made(self):
+        for key in claims_by_function():
+            for number in {0, count(key) // 2, count(key) - 1} if count(key) else ():
+                assert " -> " in mutant(key, number).change
+
     def test_a_mutant_is_taken_out_again(self):
         key = "discrete.loss_gap"
         before = theory.loss_gap(1.0, 1.0, 2.0, 0.5).value

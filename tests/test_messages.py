@@ -279,3 +279,27 @@ class TestTwoCycle:
             assert "2-cycle" not in wn.run(method, problem, 1.0, w0, max_steps=5).message
         other = wn.GeneralizedLinear(problem.A, problem.y > 0)
         assert "2-cycle" not in wn.run(wn.RPGD(0.1, 0.1), other, 1.0, w0, max_steps=5).message
+
+    def test_what_is_not_plain_rpgd_is_not_judged(self):
+        """Momentum, batches and label noise lead out of the cycle: nothing is said of it."""
+        problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+        for options in ({"momentum": 0.7}, {"label_noise": 1.0, "seed": 0}):
+            method = wn.RPGD(wn.schedules.curvature(), 0.1, **options)
+            assert "2-cycle" not in wn.run(method, problem, 0.01, [-0.6, 0.8], max_steps=3).message
+
+    def test_on_the_way_it_says_so(self):
+        problem = wn.LeastSquares([[1.0, 0.0], [1.0, 0.0]], [1.0, 2.0])  # y partly out of reach
+        method = wn.RPGD(wn.schedules.curvature(), 0.05)
+        early = wn.run(method, problem, 0.01, [-0.6, 0.8], max_steps=1)
+        assert "heading for the 2-cycle" in early.message
+        late = wn.run(method, problem, 0.01, [-0.6, 0.8], max_steps=500)
+        assert f"in the 2-cycle g = ±0.07895, loss {late.loss:.6g}" in late.message
+        phases = wn.RPGD(wn.schedules.curvature(), wn.schedules.two_phase(0.05, 0.04, 50))
+        message = wn.run(phases, problem, 0.01, [-0.6, 0.8], max_steps=500).message
+        assert "start again with the first scale step frozen" in message
+
+    def test_it_is_known_at_the_largest_step(self):
+        """λmax = 1 + 2e-16 does not make a step of 1 too large."""
+        Q = np.linalg.qr(np.random.default_rng(0).standard_normal((50, 20)))[0].T
+        x = Q.T @ np.ones(20)
+        assert wn.theory.two_cycle(wn.LeastSquares(Q, Q @ x), 0.01, -x, 1.0).trapped
