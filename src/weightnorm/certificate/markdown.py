@@ -167,10 +167,24 @@ def _evidence(line: Line) -> str:
             where = "without the condition the printed form fails on"
         else:
             where = "the printed form fails on"
-        text += f"; {where} {line.refuted} of {line.printed} random instances"
+        text += f"; {where} {_share(line.refuted, line.printed)} random instances"
     for reason, number in line.skipped.items():
         text += f"; {number} instances had nothing to compare ({reason})"
     return text
+
+
+def _share(part: int, whole: int) -> str:
+    """A share in words, to ten per cent: the last instance may be one that rounding decides."""
+    if part in (0, whole):
+        return "all" if part else "none of the"
+    tenths = round(10 * part / whole)
+    return (
+        "a few of the"
+        if tenths == 0
+        else "nearly all"
+        if tenths == 10
+        else f"about {tenths}0 % of the"
+    )
 
 
 def tight(value: float) -> str:

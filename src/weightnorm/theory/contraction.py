@@ -170,7 +170,7 @@ def steps_to_perp(perp: float, g: float, gstar: float, accuracy: float) -> Value
         count = whole(1.0 / accuracy**2 - 1.0 / perp**2)
     else:
         base, ratio = 1.0 + perp**2 / excess, perp / accuracy
-        if ratio > LARGE and base > 0:  # its square may overflow
+        if ratio > LARGE and rate > 0:  # its square may overflow
             count = whole((2.0 * log(ratio) - log(base)) / rate)
         else:
             growth = (ratio - 1.0) * (ratio + 1.0) / base if base != 0.0 else -math.inf

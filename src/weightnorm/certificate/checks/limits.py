@@ -200,7 +200,7 @@ def wn_beats_gd(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.equal("a tie at c*", abs(it.g0) * q0, tie.perp, rtol=1e-6, **it.summary)
         for c in (0.999 * star, 1.001 * star, it.c):
             wn, gd = _compare(evidence, it.at(c=c))
-            if it.g0**2 <= it.gstar**2:
+            if abs(it.g0) <= it.gstar * (1 + 1e-9):
                 evidence.as_printed(wn <= gd * (1 + 1e-9), wn=wn, gd=gd, **it.at(c=c).summary)
         at = flow_end(it.at(g0=said.threshold), _floor(it))
         evidence.equal("|g∞| at g*/‖w0∥‖", said.threshold, abs(at.scale), rtol=1e-7, **it.summary)

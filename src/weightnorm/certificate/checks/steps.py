@@ -214,7 +214,9 @@ def perp_contraction(evidence: Evidence, rng: Rng, instances: int) -> None:
         alone = plain(share * it.gstar, angled(q0), y=it.gstar)
         count = int(rng.integers(1, 60))
         perps = [abs(s.w_next[1]) for s in rpgd_path(alone, alone.g0, alone.w0, [0.0] * count)]
-        said_after = theory.perp_after(q0, alone.g0, it.gstar, count).value
+        after_all = theory.perp_after(q0, alone.g0, it.gstar, count)
+        evidence.true("it applies", after_all.applies)
+        said_after = after_all.value
         evidence.equal("after t steps", said_after, perps[-1], rtol=1e-9, share=share, q0=q0)
         if perps[-1] < q0 * (1 - 1e-9):
             accuracy = perps[-1] * (1 + 1e-7)
@@ -227,8 +229,13 @@ def perp_contraction(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.true("never", never.value == np.inf and not never.applies)
     evidence.true("already there", theory.steps_to_perp(0.1, 0.5, 1.0, 0.1).value == 0)
     evidence.true("already there", theory.steps_to_perp(0.0, 0.5, 1.0, 1e-9).value == 0)
-    evidence.true("a rest point", theory.steps_to_perp(0.6, 1.25, 1.0, 0.5).value == np.inf)
+    evidence.true(
+        "a rest point", theory.steps_to_perp(0.7241379310344828, 1.45, 1.0, 0.5).value == np.inf
+    )
     evidence.true("just out of reach", theory.steps_to_perp(0.9, 1.5, 1.0, 0.74).value == np.inf)
+    for q0 in (0.3, 0.9):
+        far = theory.steps_to_perp(q0, 1.5, 1.0, 1e-12)
+        evidence.true("far out of reach", far.value == np.inf and not far.applies)
     for share in (1e-3, 0.8):  # κᵗ overflows, and ‖w⊥‖ underflows
         gone = theory.perp_after(0.5, share, 1.0, 5000).value
         evidence.equal("nothing is left", gone, 0.0, rtol=0.0)
@@ -238,8 +245,10 @@ def perp_contraction(evidence: Evidence, rng: Rng, instances: int) -> None:
         (1.0, 5e-324, 0.1, 1),  # one step from a tiny scale
         (0.5, 0.5, 1e-200, 664),  # κᵗ = (1/ε² + ⅓)/(4 + ⅓), κ = 4, written out
         (0.5, 1e-200, 0.01, 1),
+        (0.5, -1e-5, 1e-60, 12),  # 274.9/24.4, with g* = 2
     ):
-        needed = theory.steps_to_perp(q0, share, 1.0, accuracy)
+        gstar = 2.0 if share < 0 else 1.0
+        needed = theory.steps_to_perp(q0, share, gstar, accuracy)
         evidence.equal("at any size", needed.value, known, rtol=0.0)
     for said in (theory.perp_contraction(1.1, 0.5, 1.0), theory.perp_after(1.1, 0.5, 1.0, 2)):
         evidence.true("‖w⊥‖ ≤ 1", not said.applies)
@@ -315,6 +324,7 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
     evidence.equal("the floor of the loss", part.loss, whole.loss + 0.25, rtol=1e-9)
     evidence.true("‖Aw0‖ ≤ 1", not theory.two_cycle_basin(0.5, -1.0, 1.1, 1.0, 0.5).applies)
     evidence.true("‖Aw0‖ ≤ 1", not theory.escape(0.5, 1.1, 1.0).applies)
+    evidence.true("y = 0", not theory.two_cycle_basin(0.5, -1.0, 1.0, 0.0, 0.5).applies)
     skew = make(rng, ("general",), m=3, condition=3.0)
     evidence.true("general A", not theory.two_cycle(skew.problem, 0.5, skew.w0, 0.3).applies)
     for step_size in (0.0, -0.1, 1.5):
