@@ -324,7 +324,7 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
     evidence.equal("the floor of the loss", part.loss, whole.loss + 0.25, rtol=1e-9)
     evidence.true("‖Aw0‖ ≤ 1", not theory.two_cycle_basin(0.5, -1.0, 1.1, 1.0, 0.5).applies)
     evidence.true("‖Aw0‖ ≤ 1", not theory.escape(0.5, 1.1, 1.0).applies)
-    evidence.true("y = 0", not theory.two_cycle_basin(0.5, -1.0, 1.0, 0.0, 0.5).applies)
+    evidence.true("g* > 0", not theory.two_cycle_basin(0.5, -1.0, 1.0, -1.0, 0.5).applies)
     skew = make(rng, ("general",), m=3, condition=3.0)
     evidence.true("general A", not theory.two_cycle(skew.problem, 0.5, skew.w0, 0.3).applies)
     for step_size in (0.0, -0.1, 1.5):
