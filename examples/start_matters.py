@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 import weightnorm as wn
 
-NUM_FEATURES, NUM_TRAIN, SEEDS = 2_000, 300, range(2)
+NUM_FEATURES, NUM_TRAIN, SEEDS = 2_000, 300, range(1)
 # norms of the start, over that of the minimum-norm fit
 STARTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
 METHODS = {

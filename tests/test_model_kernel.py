@@ -132,7 +132,10 @@ def test_every_step_of_a_wild_run_is_that_of_the_rules(loss, name):
         assert_same_runs(*pair, rtol=1e-13)
 
 
-@pytest.mark.parametrize(("shape", "by_blas"), [((150, 170), False), ((11_003, 50), True)])
+@pytest.mark.parametrize(
+    ("shape", "by_blas"),
+    [((150, 170), False), pytest.param((11_003, 50), True, marks=pytest.mark.slow)],
+)
 def test_large_models_equal_rules(shape, by_blas):
     problem, w0 = make("logistic", *shape)
     large = problem.reduce().problem.matrix.size >= BLAS_FROM

@@ -74,6 +74,7 @@ def test_a_wrong_option_is_refused_without_a_traceback(tmp_path):
     assert run("bench", "--slow").exit_code == 2
 
 
+@pytest.mark.slow
 def test_quick_benchmark_writes_its_numbers(tmp_path):
     path = tmp_path / "bench.json"
     result = run("bench", "--quick", "--json", "--out", str(path))

@@ -27,14 +27,14 @@ def sphere_ball(evidence: Evidence, rng: Rng, instances: int) -> None:
         it = make(rng, ("general",), condition=float(rng.choice([1.0, 2.0])))
         for share in (0.4, -0.8, 1.7, -1.7):
             g0 = share * it.gstar
-            said, points = theory.sphere_ball(it.problem, g0), ball_path(it, g0, it.w0, 3000)
+            said, points = theory.sphere_ball(it.problem, g0), ball_path(it, g0, it.w0, 1500)
             summary, free = (
                 it.summary | {"g0": g0},
                 next((i for i, point in enumerate(points) if point[2] < 1), len(points)),
             )
-            for sphere, ball, _ in points[:free:300]:
+            for sphere, ball, _ in points[:free:150]:
                 evidence.equal("the iterates", sphere, ball, rtol=1e-9, **summary)
-            from_zero = ball_path(it, g0, 0.0 * it.w0 + 1e-9 * it.projection @ it.w0, 3000)
+            from_zero = ball_path(it, g0, 0.0 * it.w0 + 1e-9 * it.projection @ it.w0, 1500)
             ball = from_zero[-1][1]
             value = said.value
             evidence.equal("the minimiser", value["minimiser"], ball, rtol=1e-6, atol=1e-7)

@@ -313,7 +313,7 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
         (0.95, 0.3, 8.0),
         (0.995, 0.14, 40.0),
     ):
-        for g0 in np.geomspace(0.02 * largest, largest, 24):
+        for g0 in np.geomspace(0.02 * largest, largest, 16):
             _cycle(evidence, plain(float(g0), angled(q0) * [-1, 1], y=1.0), gamma)
     tied = theory.two_cycle_basin(1.0, -1.0, 1.0, 1.0, 0.5)  # g1 = 0
     evidence.true("exactly zero is left open", not tied.applies)
@@ -348,7 +348,7 @@ def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
     """Run until a cycle or a solution; and the same with A and y in other units."""
     summary: dict[str, Any] = it.summary | {"gamma": gamma}
     said = theory.two_cycle(it.problem, it.g0, it.w0, gamma)
-    count = int(400 / gamma)
+    count = int(250 / gamma)
     path = rpgd_path(it, it.g0, it.w0, [gamma] * count)
     g, w = after(it, path)
     loss = it.loss(g * w)
