@@ -205,7 +205,10 @@ def two_phase_b(evidence: Evidence, rng: Rng, instances: int) -> None:
         g = after(it, rpgd_path(it, share, it.w0, steps))[0]
         fine = (1 - 2 * accuracy**2) <= g <= 1
         evidence.as_printed(fine, within=False, g=g, gamma=gamma)
-    inside = [theory.two_phase_a(1.0, 0.5, 1.0 + 1e-13, 0.1), theory.two_phase_b(1, 0.5, 0.1, 1, 1)]
+    inside = [
+        theory.two_phase_a(1.0, 0.5, 1.0 + 1e-13, 0.1),
+        theory.two_phase_b(1, 0.5, 0.1, 1, 1 + 1e-13),
+    ]
     for plan in inside:  # ‖Aw0‖ = 1, to rounding: nothing is to be turned in
         evidence.true("a start in the row space", plan.applies and plan.needed == 0)
     for wrong in ((1.0, 1.0, 0.1), (1.0, 0.0, 0.1), (1.0, 0.5, 0.5), (1.0, 0.5, 0.0)):
