@@ -100,6 +100,8 @@ def two_phase_a_first(evidence: Evidence, rng: Rng, instances: int) -> None:
         growth = math.log((1 - rho) / share**2 + rho)
         written = share**2 * growth / (plan.first * (1 - (share * parallel) ** 2))
         evidence.equal("γ⁽¹⁾", plan.first_step, written, rtol=1e-9)
+    plan = theory.two_phase_a(1.0, 0.5, 1.0 + 1e-13, 0.1)  # in the row space, to rounding
+    evidence.true("nothing is to be turned in", plan.applies and plan.needed == 0)
     free = theory.two_phase_a(1.0, 0.1, 0.9, 0.5, 1e-9)
     evidence.equal("γ⁽¹⁾ ≤ ½", theory.two_phase_a(1.0, 0.9, 1.0, 0.9, 0.01).first_step, 0.5, rtol=0)
     evidence.true("T1 counts the frozen step", free.first >= 1)
@@ -205,12 +207,8 @@ def two_phase_b(evidence: Evidence, rng: Rng, instances: int) -> None:
         g = after(it, rpgd_path(it, share, it.w0, steps))[0]
         fine = (1 - 2 * accuracy**2) <= g <= 1
         evidence.as_printed(fine, within=False, g=g, gamma=gamma)
-    inside = [
-        theory.two_phase_a(1.0, 0.5, 1.0 + 1e-13, 0.1),
-        theory.two_phase_b(1, 0.5, 0.1, 1, 1 + 1e-13),
-    ]
-    for plan in inside:  # ‖Aw0‖ = 1, to rounding: nothing is to be turned in
-        evidence.true("a start in the row space", plan.applies and plan.needed == 0)
+    plan = theory.two_phase_b(1.0, 0.5, 0.1, 1.0, 1.0 + 1e-13)  # in the row space, to rounding
+    evidence.true("nothing is to be turned in", plan.applies and plan.needed == 0)
     for wrong in ((1.0, 1.0, 0.1), (1.0, 0.0, 0.1), (1.0, 0.5, 0.5), (1.0, 0.5, 0.0)):
         plan = theory.two_phase_b(*wrong)
         evidence.true("its ranges", not plan.applies and plan.total == 0, wrong=wrong)

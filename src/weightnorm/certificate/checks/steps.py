@@ -245,6 +245,7 @@ def perp_contraction(evidence: Evidence, rng: Rng, instances: int) -> None:
         (1.0, 5e-324, 0.1, 1),  # one step from a tiny scale
         (0.5, 0.5, 1e-200, 664),  # κᵗ = (1/ε² + ⅓)/(4 + ⅓), κ = 4, written out
         (0.5, 1e-200, 0.01, 1),
+        (0.5, 0.9, 1e-200, 4361),  # the same with κ = 1/0.81
         (0.5, -1e-5, 1e-60, 12),  # 274.9/24.4, with g* = 2
     ):
         gstar = 2.0 if share < 0 else 1.0
