@@ -171,7 +171,7 @@ def steps_to_perp(perp: float, g: float, gstar: float, accuracy: float) -> Value
     else:
         base, ratio = 1.0 + perp**2 / excess, perp / accuracy
         if ratio > LARGE and rate > 0:  # its square may overflow
-            count = whole((2.0 * log(ratio) - log(base)) / rate)
+            count = whole((2.0 * (log(perp) - log(accuracy)) - log(base)) / rate)
         else:
             growth = (ratio - 1.0) * (ratio + 1.0) / base if base != 0.0 else -math.inf
             reached = growth > -1.0 and growth / rate > 0  # |g| > g*: only down to √(1 − κ)
