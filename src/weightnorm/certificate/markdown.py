@@ -102,7 +102,7 @@ def to_markdown(certificate: Certificate) -> str:
     wrong = [claim for claim in wrong if claim.group in COUNTED]
     lost = sum(claim.conclusion == "no" for claim in wrong)
     balance = (
-        f"**What does not.** {summary()[0].upper() + summary()[1:]}. Of the {len(wrong)} that are "
+        f"**What does not.** {summary()}. Of the {len(wrong)} that are "
         f"false, {len(wrong) - lost} keep their conclusion at least in part once corrected. The "
         "corrected statements are here, with proofs."
     )

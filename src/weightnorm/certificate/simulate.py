@@ -51,11 +51,13 @@ def wn_step(it: Instance, g: float, w: Array, eta: float, gamma: float) -> Step:
     return Step(g, w, pull, r, float(np.linalg.norm(new)), g - gamma * s, new)
 
 
-def rpgd_path(it: Instance, g: float, w: Array, gammas: Iterable[float]) -> list[Step]:
-    """Steps with η = 1/g² and these scale steps."""
+def rpgd_path(
+    it: Instance, g: float, w: Array, gammas: Iterable[float], curvature: float = 1.0
+) -> list[Step]:
+    """Steps with η = 1/(g²·curvature), for A with AAᵀ = curvature·I, and these scale steps."""
     steps: list[Step] = []
     for gamma in gammas:
-        steps.append(rpgd_step(it, g, w, 1.0 / g**2, float(gamma)))
+        steps.append(rpgd_step(it, g, w, 1.0 / (g**2 * curvature), float(gamma)))
         g, w = steps[-1].g_next, steps[-1].w_next
     return steps
 

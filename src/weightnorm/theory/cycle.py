@@ -16,6 +16,12 @@ from .statement import Statement, Value, assume, part_of_unit
 AT_MOST_ONE = 1 + ORTHOGONAL  # λ times a step of 1/λ, to rounding
 
 
+def _turned(g0: float, parallel: float, gstar: float) -> float:
+    """‖Aw1‖ after the first step, in any unit."""
+    outside = math.sqrt(max(0.0, (1.0 - parallel) * (1.0 + parallel)))
+    return gstar / math.hypot(gstar, g0 * outside)
+
+
 @formula
 def escape(g0: float, parallel: float, gstar: float) -> Value:
     """The norm ‖Aw_1‖ after the first step of rPGD, positive: a spurious rest point is left.
@@ -44,9 +50,8 @@ def escape(g0: float, parallel: float, gstar: float) -> Value:
     >>> round(escape(1.0, 0.0, 3.0).value, 6)
     0.948683
     """
-    value = gstar / float(np.sqrt(gstar**2 + g0**2 * (1.0 - parallel**2)))
     return Value(
-        value,
+        _turned(g0, parallel, gstar),
         assumptions=(
             assume("g0 ≠ 0", g0 != 0),
             assume("y ≠ 0", gstar > 0),
@@ -124,18 +129,18 @@ def two_cycle_basin(g0: float, cosine: float, parallel: float, gstar: float, ste
     [True, False]
     """
     first = (1.0 - step * parallel**2) * g0 + step * gstar * cosine
-    turned = gstar / float(np.sqrt(g0 * g0 + gstar**2 - (g0 * parallel) ** 2))  # ‖Aw1‖
+    turned = _turned(g0, parallel, gstar)
     second = (1.0 - step * turned**2) * first + math.copysign(step * turned * gstar, g0)
+    signs = float(np.sign(first) * np.sign(second))  # their product could underflow
     conditions = (
         assume("g0 ≠ 0", g0 != 0),
         assume("0 < γ ≤ 1", 0 < step <= AT_MOST_ONE),
         part_of_unit("‖Aw0‖", parallel),
         assume("y ≠ 0", gstar > 0),
-        assume("the scale does not become exactly zero", first * second != 0),
+        assume("the scale does not become exactly zero", signs != 0),
     )
-    # Where g0·g1 > 0 both terms of g2 have that sign as well: a change in the second step alone
-    # there is none.
-    return Value(first * second < 0, assumptions=conditions, paper="after Theorem 3.2 (exact form)")
+    # g2 alone cannot change the sign: where g0·g1 > 0 both terms of g2 have that sign as well.
+    return Value(signs < 0, assumptions=conditions, paper="after Theorem 3.2 (exact form)")
 
 
 @formula

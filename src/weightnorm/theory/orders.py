@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from .formula import formula, log, log1p
-from .statement import Assumption, Value, assume
+from .statement import Assumption, Value, all_hold, assume
+from .step_sizes import room
 
 
 def _ranges(gstar: float, g0: float, accuracy: float, rho: float) -> tuple[Assumption, ...]:
@@ -14,11 +15,6 @@ def _ranges(gstar: float, g0: float, accuracy: float, rho: float) -> tuple[Assum
         assume("0 < ε < 1", 0 < accuracy < 1),
         assume("0 < ρ < 1", 0 < rho < 1),
     )
-
-
-def _room(gstar: float, g0: float) -> float:
-    """δ0/g*² = 1 − g0²/g*²."""
-    return (1.0 - g0 / gstar) * (1.0 + g0 / gstar)
 
 
 @formula
@@ -59,11 +55,11 @@ def two_phase_a_order(
     (41.45, 4.61)
     """
     conditions = (*_ranges(gstar, g0, accuracy, rho), assume("γ > 0", second_step > 0))
-    if not all(condition.holds for condition in conditions):
+    if not all_hold(conditions):
         nan = math.nan
         value = {"first": nan, "second": nan, "printed_second": nan}
         return Value(value, assumptions=conditions, paper="Theorem 3.2 (a), O(·)")
-    share, logarithm = rho * _room(gstar, g0), -log(accuracy)
+    share, logarithm = rho * room(gstar, g0), -log(accuracy)
     value = {
         "first": 4.0 / share * logarithm,
         "second": (0.5 * logarithm - 0.5 * log1p(-(accuracy**2))) / second_step,
@@ -113,10 +109,10 @@ def two_phase_a_step_order(
         *_ranges(gstar, g0, accuracy, rho),
         assume("ε < ‖w0⊥‖", accuracy**2 < outside),
     )
-    if not all(condition.holds for condition in conditions):
+    if not all_hold(conditions):
         value = {"exact": math.nan, "printed": math.nan}
         return Value(value, assumptions=conditions, paper="Theorem 3.2 (a), O(·)")
-    share, ratio = rho * _room(gstar, g0), gstar / g0
+    share, ratio = rho * room(gstar, g0), gstar / g0
     growth = log1p((1.0 - rho) * (ratio - 1.0) * (ratio + 1.0))
     turns = log(outside) - 2.0 * log(accuracy)
     value = {
@@ -168,7 +164,7 @@ def rho_tradeoff(
         *_ranges(gstar, g0, accuracy, rho),
         assume("0 < γ < 1", 0 < second_step < 1),
     )
-    if not all(condition.holds for condition in conditions):
+    if not all_hold(conditions):
         value = {"leftover": math.nan, "second": math.nan}
         return Value(value, assumptions=conditions, paper="after Theorem 3.2")
     ratio = gstar / g0
@@ -214,10 +210,10 @@ def two_phase_b_order(gstar: float, g0: float, accuracy: float) -> Value:
         assume("0 < g0 < g*", 0 < g0 < gstar),
         assume("0 < ε < 1", 0 < accuracy < 1),
     )
-    if not all(condition.holds for condition in conditions):
+    if not all_hold(conditions):
         value = {"first": math.nan, "printed": math.nan}
         return Value(value, assumptions=conditions, paper="Theorem 3.2 (b), O(·)")
-    share = (g0 / gstar) ** 2 / _room(gstar, g0)
+    share = (g0 / gstar) ** 2 / room(gstar, g0)
     logarithm = -log(accuracy)
     value = {
         "first": 2.0 / log(2.0) * max(1.0, share) * logarithm,
@@ -263,13 +259,13 @@ def two_phase_b_second_order(gstar: float, g0: float, accuracy: float, second_st
         assume("0 < ε < ½", 0 < accuracy < 0.5),
         assume("0 < γ ≤ 1", 0 < second_step <= 1),
     )
-    if not all(condition.holds for condition in conditions):
+    if not all_hold(conditions):
         value = {"second": math.nan, "printed": math.nan}
         return Value(value, assumptions=conditions, paper="Theorem 3.2 (b), O(·)")
     kept = 1.0 - accuracy**2
     value = {
         "second": log1p(kept * (1.0 - g0 / gstar) / accuracy**2) / (second_step * kept),
-        "printed": (0.5 * log(_room(gstar, g0)) - log(accuracy)) / second_step,
+        "printed": (0.5 * log(room(gstar, g0)) - log(accuracy)) / second_step,
     }
     return Value(value, assumptions=conditions, paper="Theorem 3.2 (b), O(·)")
 
@@ -301,7 +297,7 @@ def two_phase_b_gain(gstar: float, g0: float) -> Value:
     {'exact': 1.69, 'printed': 1.56}
     """
     ratio = gstar / g0
-    exact = (1.0 + 1.0 / _room(gstar, g0)) * 2.0 * log(ratio)
+    exact = (1.0 + 1.0 / room(gstar, g0)) * 2.0 * log(ratio)
     conditions = (
         assume("0 < g0 < g*", 0 < g0 < gstar),
         assume("g0² > g*²/2, where the order of (b) is valid", 2.0 * g0**2 > gstar**2),

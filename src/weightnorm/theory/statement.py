@@ -74,7 +74,7 @@ class Statement:
     @property
     def applies(self) -> bool:
         """Whether every assumption holds."""
-        return all(assumption.holds for assumption in self.assumptions)
+        return all_hold(self.assumptions)
 
     @property
     def failing(self) -> tuple[str, ...]:
@@ -126,6 +126,11 @@ class Bounds(Statement):
 
     lower: float
     upper: float
+
+
+def all_hold(conditions: tuple[Assumption, ...]) -> bool:
+    """Whether every assumption holds: where not, a formula may have no value to compute."""
+    return all(condition.holds for condition in conditions)
 
 
 def part_of_unit(name: str, value: float) -> Assumption:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .contraction import steps_to_perp
 from .formula import formula, log, log1p, root, whole
-from .statement import Assumption, Statement, Value, assume
+from .statement import Assumption, Statement, Value, all_hold, assume
 
 AT_MOST_ONE = 1 + 1e-12  # the norm of a part of a unit vector, to rounding
 
@@ -57,6 +57,11 @@ class TwoPhase(Statement):
     def total(self) -> int:
         """T1 + T2."""
         return self.first + self.second
+
+
+def room(gstar: float, g0: float) -> float:
+    """δ0/g*² = 1 − g0²/g*²: the share of g*² by which the scale may still grow."""
+    return (1.0 - g0 / gstar) * (1.0 + g0 / gstar)
 
 
 def _nothing(conditions: tuple[Assumption, ...], paper: str) -> TwoPhase:
@@ -119,17 +124,17 @@ def two_phase_a(
         assume("0 < ρ < 1", 0 < rho < 1),
         assume("0 < γ ≤ ½ in the second phase", 0 < second_step <= 0.5),
     )
-    if not all(condition.holds for condition in conditions):
+    if not all_hold(conditions):
         return _nothing(conditions, "Theorem 3.2 (a)")
     parallel = min(parallel, 1.0)
     outside = (1.0 - parallel) * (1.0 + parallel)  # ‖w0⊥‖²
-    share = rho * (1.0 - g0 / gstar) * (1.0 + g0 / gstar)  # ρδ0/g*²
+    share = rho * room(gstar, g0)  # ρδ0/g*²
     # At least one step: it is what turns w towards w*, however small w⊥ is to begin with.
     turns = log(outside) - 2.0 * log(accuracy)
     first = max(1, whole((1.0 + 1.0 / share) * turns))
     growth = log1p((1.0 - rho) * (gstar - g0) / g0 * (gstar + g0) / g0)
-    room = (gstar / g0 - parallel) * (gstar / g0 + parallel)  # g*²/g0² − ‖Aw0‖²
-    slow = growth / (first * room)
+    unseen = (gstar / g0 - parallel) * (gstar / g0 + parallel)  # g*²/g0² − ‖Aw0‖²
+    slow = growth / (first * unseen)
     # 1/√(1 − ε²) − g0/g* without cancelling where both are near 1
     behind = accuracy**2 / (root(1.0 - accuracy**2) * (1.0 + root(1.0 - accuracy**2)))
     behind += (gstar - g0) / gstar
@@ -180,7 +185,7 @@ def two_phase_a_printed_second(
     >>> round(two_phase_a_printed_second(1.0, 0.5, 1e-4, rho=0.1, second_step=0.25), 2)
     8.06
     """
-    share = rho * (1.0 - g0 / gstar) * (1.0 + g0 / gstar)
+    share = rho * room(gstar, g0)
     return log(share / ((1.0 - accuracy) * root(accuracy))) / second_step
 
 
@@ -228,7 +233,7 @@ def two_phase_b(
         assume("0 < γ ≤ 1", 0 < second_step <= 1),
         assume("0 ≤ ‖Aw0‖ ≤ 1", 0 <= parallel <= AT_MOST_ONE),
     )
-    if not all(condition.holds for condition in conditions):
+    if not all_hold(conditions):
         return _nothing(conditions, "Theorem 3.2 (b)")
     log_ratio = log1p((gstar - g0) / g0)  # log(g*/g0)
     first = whole(-log(accuracy) / log_ratio)

@@ -316,6 +316,8 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
     ):
         for g0 in np.geomspace(0.02 * largest, largest, 16):
             _cycle(evidence, plain(float(g0), angled(q0) * [-1, 1], y=1.0), gamma)
+    tiny = theory.two_cycle_basin(1e-172, -1.0, 1.0, 1e-170, 0.5)  # g1·g2 underflows
+    evidence.true("in any unit", tiny.value and tiny.applies)
     tied = theory.two_cycle_basin(1.0, -1.0, 1.0, 1.0, 0.5)  # g1 = 0
     evidence.true("exactly zero is left open", not tied.applies)
     evidence.true("g0 = 0", not theory.two_cycle_basin(0.0, -1.0, 1.0, 1.0, 0.5).applies)
@@ -333,16 +335,6 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.true("0 < γ ≤ 1", not outside.applies and not outside.trapped)
     evidence.true("g0 = 0", not theory.escape(0.0, 0.5, 1.0).applies)
     evidence.true("y = 0", not theory.escape(1.0, 0.5, 0.0).applies)
-
-
-def rpgd_steps(it: Instance, share: float, gamma: float, count: int) -> list[Step]:
-    """Steps with η = share/g², the curvature step of A with AAᵀ = I/share."""
-    steps: list[Step] = []
-    g, w = it.g0, it.w0
-    for _ in range(count):
-        steps.append(rpgd_step(it, g, w, share / g**2, gamma))
-        g, w = steps[-1].g_next, steps[-1].w_next
-    return steps
 
 
 def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
@@ -377,7 +369,7 @@ def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
     other = theory.two_cycle(doubled.problem, it.g0, it.w0, gamma / 4.0)
     evidence.true("A and y doubled: γ/4", other.trapped == in_cycle, **summary)
     if in_cycle:
-        g, w = after(it, rpgd_steps(doubled, 1.0 / 4.0, gamma / 4.0, count))
+        g, w = after(it, rpgd_path(doubled, it.g0, it.w0, [gamma / 4.0] * count, curvature=4.0))
         evidence.equal("the loss in other units", other.loss, doubled.loss(g * w), rtol=1e-3)
     evidence.equal("the safe step in other units", other.safe_step, share / 4.0, rtol=1e-9)
     evidence.as_printed(not in_cycle, loss=loss, **summary)
