@@ -143,7 +143,7 @@ def test_the_finite_step_limit_is_second_order_and_its_estimate_honest(method):
         predicted = theory.finite_step_limit(problem, 2.7, w0, method, step)
         actual = wn.run(rule(step, step), problem, 2.7, w0, tolerance=1e-26)
         errors.append(abs(actual.norm - predicted.norm))
-        assert errors[-1] <= predicted.error <= 50 * errors[-1]
+        assert errors[-1] <= predicted.error <= 300 * errors[-1]
         assert errors[-1] < 0.3 * abs(actual.norm - theory.flow_limit(problem, 2.7, w0).norm)
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.15)
 
@@ -178,7 +178,7 @@ def test_the_finite_step_limit_agrees_with_the_measured_numbers():
             ]
         )
     mean, spread = np.mean(corrections, axis=0), np.std(corrections, axis=0)
-    assert (spread < 0.0015).all()
+    assert (spread < 0.002).all()
     assert (np.abs(mean - [3.11846 - 3.12469, 3.12991 - 3.12469]) <= 1.5 * spread).all()
 
 

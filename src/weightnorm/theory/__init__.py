@@ -14,9 +14,13 @@ from typing import Any
 
 from .._late import OFFERED
 from .adaptive import adaptive_lambda_rpgd, adaptive_lambda_sign, adaptive_lambda_wn
+from .batch_norm import batchnorm_limit
+from .bracket import norm_bracket
 from .comparison import Comparison, distance_map, example_2d, wn_beats_gd
 from .contraction import perp_after, perp_bound, perp_contraction, steps_to_perp
+from .coordinates import coordinate_wise_end, grouped_invariant
 from .cycle import TwoCycle, escape, two_cycle, two_cycle_basin
+from .decay import DecayLimit, EdgeTime, edge_time, weight_decay_limit
 from .discrete import (
     loss_gap,
     orthogonal_gstar,
@@ -37,7 +41,7 @@ from .dynamics import (
     stationary_point,
 )
 from .finite_step import FiniteStepLimit, finite_step_limit
-from .fixed_scale import fixed_scale_limit, restart_limit, sphere_ball
+from .fixed_scale import fixed_scale_limit, frozen_contraction, restart_limit, sphere_ball
 from .general_matrix import (
     general_matrix,
     general_matrix_any,
@@ -46,6 +50,7 @@ from .general_matrix import (
     general_matrix_steps,
     random_tail,
 )
+from .layer import LayerLimit, linear_layer_limit
 from .limits import (
     Limit,
     flow_limit,
@@ -57,6 +62,7 @@ from .limits import (
     perp_of_limit,
     ratio_for_share,
 )
+from .noise import NoiseEquilibrium, noise_equilibrium
 from .one_step import invariant_drift, rpgd_step, wn_step
 from .orders import (
     rho_tradeoff,
@@ -66,8 +72,11 @@ from .orders import (
     two_phase_b_order,
     two_phase_b_second_order,
 )
+from .potential import bregman, potential
 from .rates import convergence_time, loss_envelope, loss_rate, loss_rate_bounds
-from .separable import MaxMargin, max_margin
+from .separable import MarginOffset, MaxMargin, max_margin, max_margin_offset
+from .separatrix import ScaleSign, scale_sign
+from .stability import Stability, stability
 from .statement import Assumption, Bounds, Statement, Value
 from .step_sizes import (
     TwoPhase,
@@ -82,9 +91,16 @@ __all__ = [
     "Assumption",
     "Bounds",
     "Comparison",
+    "DecayLimit",
+    "EdgeTime",
     "FiniteStepLimit",
+    "LayerLimit",
     "Limit",
+    "MarginOffset",
     "MaxMargin",
+    "NoiseEquilibrium",
+    "ScaleSign",
+    "Stability",
     "Statement",
     "TwoCycle",
     "TwoPhase",
@@ -92,8 +108,12 @@ __all__ = [
     "adaptive_lambda_rpgd",
     "adaptive_lambda_sign",
     "adaptive_lambda_wn",
+    "batchnorm_limit",
+    "bregman",
     "convergence_time",
+    "coordinate_wise_end",
     "distance_map",
+    "edge_time",
     "escape",
     "example_2d",
     "finite_step_limit",
@@ -103,6 +123,7 @@ __all__ = [
     "flow_limit_as_printed",
     "flow_outcome",
     "flow_step_sizes",
+    "frozen_contraction",
     "gd_limit",
     "general_matrix",
     "general_matrix_any",
@@ -110,22 +131,28 @@ __all__ = [
     "general_matrix_second_stage",
     "general_matrix_steps",
     "gradients",
+    "grouped_invariant",
     "invariant",
     "invariant_drift",
     "limit_perp",
     "limit_scale",
     "limit_square",
+    "linear_layer_limit",
     "loss_envelope",
     "loss_gap",
     "loss_rate",
     "loss_rate_bounds",
     "max_margin",
+    "max_margin_offset",
+    "noise_equilibrium",
+    "norm_bracket",
     "orthogonal_gstar",
     "perp_after",
     "perp_bound",
     "perp_contraction",
     "perp_factor",
     "perp_of_limit",
+    "potential",
     "random_tail",
     "ratio_for_share",
     "restart_limit",
@@ -135,8 +162,10 @@ __all__ = [
     "scale_increases",
     "scale_keeps_increasing",
     "scale_norm_recursion",
+    "scale_sign",
     "scale_step",
     "sphere_ball",
+    "stability",
     "stationary_point",
     "step_identities",
     "steps_to_perp",
@@ -152,6 +181,7 @@ __all__ = [
     "two_phase_b_gain",
     "two_phase_b_order",
     "two_phase_b_second_order",
+    "weight_decay_limit",
     "wn_beats_gd",
     "wn_step",
 ]

@@ -18,6 +18,7 @@ def integrate_until(
     start: Array,
     done: Callable[[Array], bool],
     watch: Callable[[Array], Any] = id,
+    accuracy: float = 1e-10,
 ) -> tuple[Array, bool]:
     """Integrate until `done`, by LSODA and, should it fail, by Radau; the state, and whether it
     got there.
@@ -40,7 +41,9 @@ def integrate_until(
             solver: Any = None
             while evaluations < MAX_EVALUATIONS and (solver is None or solver.status == "running"):
                 try:
-                    solver = solver or kind(counted, time, state, np.inf, rtol=1e-10, atol=1e-13)
+                    solver = solver or kind(
+                        counted, time, state, np.inf, rtol=accuracy, atol=1e-3 * accuracy
+                    )
                     solver.step()
                 except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
                     break

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..problems.factorisation import scaled_norm
 from ._integrate import integrate_until
-from .setup import Setup
+from .setup import ORTHOGONAL, Setup
 from .statement import Assumption, assume
 
 Array = NDArray[np.float64]
@@ -18,13 +18,26 @@ ROUNDING = 1e-14  # relative to its two terms, log F0 is known no better
 CLEARLY = 1 - 1e-9  # a loss under this share of that at x = 0 can never return to it
 
 
+STUCK = "the start is not on the stable set of S"
+UNDECIDED = "a short integration settles the sign of the scale"
+
+
 def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     """sign(g∞), and the assumption that the start does not flow into S."""
-    off = assume("the start is not on the stable set of S", True)
-    on = assume("the start is not on the stable set of S", False)
+    sign, how = decide(setup, c)
+    text = UNDECIDED if how == "undecided" else STUCK
+    return sign, assume(text, how not in ("undecided", "stuck"))
+
+
+def decide(setup: Setup, c: float) -> tuple[float, str]:
+    """sign(g∞), and what decides it: "pull" from g0 = 0, "start" where the scale keeps its sign,
+    "bracket" for y an eigenvector of AAᵀ, "integration"; "stuck" in S, and "undecided".
+    """
     if setup.g0 == 0.0:
         steepest = scaled_norm(setup.slope(np.zeros_like(setup.target)))
-        return (1.0, on) if abs(setup.pull) <= ROUNDING * steepest else (np.sign(setup.pull), off)
+        if abs(setup.pull) <= ROUNDING * steepest:
+            return 1.0, "stuck"
+        return float(np.sign(setup.pull)), "pull"
     own = float(np.sign(setup.g0))
     with np.errstate(over="ignore"):  # a start in the row space has F0 = 0, however small c is
         log_f0 = 2.0 * np.log(setup.q0) + setup.g0 * (setup.g0 / c) if setup.q0 > 0 else -np.inf
@@ -33,13 +46,29 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     if single and setup.q0 > 0 and not aligned:
         terms = 2.0 * abs(np.log(setup.q0)) + setup.g0 * (setup.g0 / c)
         if abs(log_f0) <= ROUNDING * terms:  # F0 = 1
-            return own, on
+            return own, "stuck"
     if log_f0 > 0 or setup.start_loss < setup.zero_loss or (setup.orthogonal and aligned):
-        return own, off
-    if single:
-        return float(np.sign(setup.pull)), off
+        return own, "start"
+    if single or _under_the_bracket(setup, c):
+        return float(np.sign(setup.pull)), "bracket"
     sign, done = _integrated_sign(setup, c)
-    return sign, off if done else assume("a short integration settles the sign of the scale", False)
+    return sign, "integration" if done else "undecided"
+
+
+def _under_the_bracket(setup: Setup, c: float) -> bool:
+    """Whether y is an eigenvector of AAᵀ and log(1 − a²) + g²/c < 0, a = ⟨ŵ, w*⟩: that number
+    never increases, and it is 0 on S and not negative at a = 0, so a keeps its sign and g ends
+    with it.
+    """
+    if setup.loss_at is not None:
+        return False
+    felt = setup.lam[np.abs(setup.target) > ROUNDING * np.abs(setup.target).max()]
+    if felt.max() - felt.min() > ORTHOGONAL * felt.max():
+        return False
+    cosine = float(setup.z0 @ setup.target) / setup.gstar
+    with np.errstate(divide="ignore", over="ignore"):
+        level = np.log1p(-min(cosine * cosine, 1.0)) + setup.g0 * (setup.g0 / c)
+    return bool(level < -ROUNDING * setup.g0 * (setup.g0 / c))
 
 
 def perp_square(setup: Setup, g: float, c: float) -> float:

@@ -21,8 +21,15 @@ OPPOSED = 1 - 1e-14  # a cosine of −1, to rounding
 
 
 def _ridge_direction(setup: Setup) -> Vector:
-    """The unit w̃ = (ĉ⁻¹ I + |g0| AᵀA)⁻¹ Aᵀy with ĉ > 0, for 0 < |g0| < g*: ‖w̃‖ grows with ĉ
-    from 0 to g*/|g0|.
+    """The unit w̃ = (ĉ⁻¹ I + |g0| AᵀA)⁻¹ Aᵀy with ĉ > 0, for 0 < |g0| ≤ g*."""
+    g, pull, shift = _ridge(setup)
+    w = pull / (shift + g * setup.lam)
+    return np.asarray(w / np.linalg.norm(w))
+
+
+def _ridge(setup: Setup) -> tuple[float, Vector, float]:
+    """|g0|, Aᵀy and 1/ĉ in units of g*, ĉ > 0 being where the direction has norm 1: it grows
+    with ĉ from 0 to g*/|g0|.
     """
     from scipy.optimize import brentq
 
@@ -39,8 +46,53 @@ def _ridge_direction(setup: Setup) -> Vector:
         if low < -700:  # |g0| = g* to rounding
             break
     shift = np.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15)) if excess(low) > 0 else 0.0
-    w = pull / (shift + g * setup.lam)
-    return np.asarray(w / np.linalg.norm(w))
+    return g, pull, float(shift)
+
+
+@formula
+def frozen_contraction(problem: Any, scale: float, direction_step: float) -> Value:
+    """The number by which rPGD at a frozen scale divides ‖w⊥‖ at every step, in the long run.
+
+    At a fixed scale 0 < |g0| < g* and a step η ≤ 1/(g0²λmax) the norm ‖v‖ before the projection
+    tends to 1 + η|g0|/ĉ, with ĉ > 0 where ‖(I/ĉ + |g0|AᵀA)⁻¹Aᵀy‖ = 1, and w⊥ loses that factor a
+    step, for any A. For orthogonal A it is (1 − ηg0²) + η|g0|g*.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data A and y, with a y that is not zero in A's reach.
+    scale : float
+        g0, the frozen scale; not zero, and under g* in size.
+    direction_step : float
+        η; greater than 0.
+
+    Returns
+    -------
+    Value
+        `.value` is the factor, above 1.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)  # g* = 3
+    >>> round(wn.theory.frozen_contraction(problem, scale=1.0, direction_step=1.0).value, 4)
+    1.7019
+    """
+    setup = set_up(problem, scale, np.ones(problem.shape[1]))
+    require_target(setup)
+    size = abs(setup.g0)
+    if size == 0.0:
+        raise ValueError("scale is 0: at a fixed zero scale nothing moves")
+    shift = _ridge(setup)[2] if size < setup.gstar else 0.0
+    largest = size**2 * float(setup.lam.max())
+    return Value(
+        1.0 + direction_step * size * shift * setup.gstar,
+        assumptions=(
+            assume("0 < |g0| < g*", size < setup.gstar),
+            assume("0 < η ≤ 1/(g0²λmax)", 0 < direction_step * largest <= 1 + 1e-12),
+        ),
+        paper="beyond the paper",
+    )
 
 
 @formula
