@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .engine.loop import Policy, gradient_vanishes, relative_gradient
+from .foresight import plain_rule
 from .result import Status
-from .theory import two_cycle
+from .schedules import bind_steps
+from .theory import stability, two_cycle
 
 TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
 
@@ -39,7 +41,8 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
             return (
                 f"the loss is {loss:.6g} at the start already: rescale the problem or start nearer"
             )
-        return f"the loss grew to {loss:.6g}, or ‖w‖ overflowed; try smaller steps"
+        smaller = _threshold(run) or "try smaller steps"
+        return f"the loss grew to {loss:.6g}, or ‖w‖ overflowed; {smaller}"
     floor = batch.problem.known_floor
     unreachable = floor is not None and floor > tolerance
     if status is Status.STATIONARY:
@@ -56,8 +59,46 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
         ("rough", "the loss goes up and down"),
     ):
         if (seen := getattr(judge, name, None)) is not None and seen[0]:
-            return f"{text}; {note}: try smaller steps"
-    return text
+            return f"{text}; {note}: {_threshold(run) or 'try smaller steps'}"
+    known = _threshold(run)
+    return f"{text}; {known}" if known else text
+
+
+def _threshold(run: Any) -> str | None:
+    """The largest stable steps where the run's own are not; None where they are, or where the
+    theory of stability does not apply.
+    """
+    method, batch = run.method, run.batch
+    kind = {"RPGD": "rpgd", "WeightNorm": "wn", "GradientDescent": "gd"}.get(method.name)
+    if kind is None or not plain_rule(method) or getattr(method, "blocks", "all") != "all":
+        return None
+    if not hasattr(run.problem, "with_targets") or not run.problem.is_factorised:
+        return None
+    position = batch.position()
+    scale, length = float(position.scale[0]), float(position.direction_norm[0])
+    steps = []
+    for bound in bind_steps(method, batch.problem):
+        with np.errstate(all="ignore"):
+            powers = abs(scale) ** bound.scale_power * length**bound.norm_power
+            value = bound.values(max(0, batch.clock - 1), 1)[0] * bound.factor
+            steps.append(float(value * powers if method.has_scale else value))
+    norm = max(abs(scale), float(np.linalg.norm(run.problem.target)))
+    options: dict[str, Any] = {"momentum": method.momentum, "nesterov": method.nesterov}
+    if kind == "wn":
+        options["direction_norm"] = length
+    try:
+        found = stability(run.problem, norm, steps[0], steps[1], method=kind, **options)
+    except ValueError:  # no y, or weights that are not finite
+        return None
+    if found.stable:
+        return None
+    if kind == "gd":
+        return f"the step {steps[0]:.4g} is not stable; take one < {found.max_direction_step:.4g}"
+    text = f"at ‖x‖ = {norm:.4g} the steps {steps[0]:.4g} of w and {steps[1]:.4g} of g are not "
+    if found.max_direction_step > 0:
+        return f"{text}stable together; take a step of w < {found.max_direction_step:.4g}"
+    alone = stability(run.problem, norm, 0.0, 0.0, momentum=options["momentum"])
+    return f"{text}stable; take a scale step < {alone.max_scale_step:.4g}"
 
 
 def _two_cycle(run: Any) -> str | None:

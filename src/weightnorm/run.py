@@ -26,6 +26,7 @@ from .engine.start import (
 )
 from .engine.start import coordinates as coordinates_of
 from .engine.start import start as start_batch
+from .foresight import predictable, warn_before
 from .history import KEPT
 from .methods.contract import Array, Method
 from .problems import Frame, Problem
@@ -119,6 +120,8 @@ def run(
         unit = problem.unit_direction("direction", direction, columns(method))
         g0 = problem.start_scale(scale, unit, columns(method))
         begun = _begin(method, problem, g0, unit, reduced, tolerance, every)
+        if predictable({method.name: method}, problem):
+            warn_before({method.name: method}, problem, g0.ravel(), unit[None], tolerance, 4)
     else:
         begun = _go_on(method, problem, start, reduced, tolerance, every)
     begun.batch.keeps_units = not {"direction", "weights"}.isdisjoint(kept)

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from . import _validate
 
-__all__ = ["Schedule", "as_schedule", "constant", "curvature", "piecewise", "scaled", "two_phase"]
+__all__ = [
+    "Schedule",
+    "as_schedule",
+    "constant",
+    "curvature",
+    "piecewise",
+    "scaled",
+    "stable",
+    "two_phase",
+]
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,8 @@ class Schedule:
         The power of ‖w‖.
     per_curvature : bool
         Divide by the problem's largest curvature λmax; the powers are then the method's own.
+    share : bool
+        The value is a share of the largest stable step; see `stable`.
 
     Examples
     --------
@@ -57,6 +68,7 @@ class Schedule:
     scale_power: float = 0.0
     norm_power: float = 0.0
     per_curvature: bool = False
+    share: bool = False
 
     def __post_init__(self) -> None:
         if self.function is None:
@@ -107,6 +119,8 @@ class Schedule:
             value = f"two_phase({self.phases[0]!r}, {self.phases[1]!r}, {self.switches[0]})"
         else:
             value = f"piecewise({list(self.phases)}, {list(self.switches)})"
+        if self.share:
+            return f"stable({value})"
         if self.per_curvature:
             return f"curvature({'' if value == '1.0' else value})"
         if self.scale_power or self.norm_power:
@@ -307,6 +321,55 @@ def curvature(factor: Step = 1.0) -> Schedule:
     return replace(base, per_curvature=True)
 
 
+def stable(fraction: float = 0.9) -> Schedule:
+    """The largest stable steps, times a fraction: for w, for g and for gradient descent's x alike.
+
+    It is 2·fraction/(g²λmax) for the direction of rPGD, 2·fraction·‖w‖²/(g²λmax) for that of weight
+    normalization, and 2·fraction/λmax for a scale and for gradient descent. Together these multiply
+    a residual near a solution by I − 2·fraction·AAᵀ/λmax, wherever that solution is, just as
+    gradient descent does; with a fraction of 1 and more they do not converge. The scale's first
+    step is zero, which keeps rPGD out of its 2-cycle. The steps of the direction are undefined at
+    g = 0. Gradient descent with momentum β has 2(1 + β) for 2, and 2(1 + β)/(1 + 2β) for
+    Nesterov's. With momentum on a scale and a direction it is refused: steps that follow the
+    current g do not fit a buffer that remembers others, and runs from afar diverge; take constant
+    steps from `theory.stability`.
+
+    Parameters
+    ----------
+    fraction : float
+        How much of the largest stable step to take; between 0 and 1.
+
+    Returns
+    -------
+    Schedule
+        The schedule; λmax and the momentum are put in when a method runs on a problem.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> steps = wn.schedules.stable(), wn.schedules.stable()
+    >>> wn.run(wn.RPGD(*steps), problem, scale=2.8, direction=w0).num_steps < 60
+    True
+    """
+    share = _validate.real("fraction", fraction, minimum=0.0, strict=True)
+    if share >= 1.0:
+        raise ValueError(f"fraction must be below 1, got {share:g}: larger steps do not converge")
+    return Schedule(phases=(share,), per_curvature=True, share=True)
+
+
+def stable_below(momentum: float, nesterov: bool) -> float:
+    """What the eigenvalues of a step's matrix must stay below: 2, or what momentum makes of it.
+
+    Heavy ball: the roots of z² − (1 + β − k)z + β are inside the unit circle if and only if 0 < k <
+    2(1 + β). Nesterov: those of z² − (1 + β)(1 − k)z + β(1 − k), if and only if 0 < k < 2(1 + β)/(1
+    + 2β).
+    """
+    top = 2.0 * (1.0 + momentum)
+    return top / (1.0 + 2.0 * momentum) if nesterov else top
+
+
 Step = float | Schedule | Callable[[int], float]
 
 
@@ -397,7 +460,25 @@ def bind_steps(method: Any, problem: Any) -> tuple[StepSize, StepSize]:
         both.
     """
     vector, scale = method.schedules
-    return _bind(method, vector, problem), _bind(method, scale, problem)
+    momentum = getattr(method, "momentum", 0.0)
+    if method.has_scale and momentum and (vector.share or scale.share):
+        raise ValueError(
+            f"{method.name} has momentum={momentum:g} and a step stable(), which follows the "
+            "current g and does not fit a buffer that remembers others; use constant steps, "
+            "wn.theory.stability says which"
+        )
+    bound = _bind(method, scale, problem)
+    if scale.share:
+        # K's eigenvalue for g has no power of g or ‖w‖ in it, and for some methods no curvature
+        curved = 1.0 if getattr(method, "flat_scale", False) else np.asarray(problem.curvature)
+        first = replace(scale, phases=(0.0, *scale.phases), switches=(1,))
+        bound = StepSize(first, _largest(method) / curved, 0.0, 0.0)
+    return _bind(method, vector, problem), bound
+
+
+def _largest(method: Any) -> float:
+    """The largest stable eigenvalue of a method's steps, by its momentum."""
+    return stable_below(getattr(method, "momentum", 0.0), getattr(method, "nesterov", False))
 
 
 def _bind(method: Any, schedule: Schedule, problem: Any) -> StepSize:
@@ -410,7 +491,8 @@ def _bind(method: Any, schedule: Schedule, problem: Any) -> StepSize:
             f"{method.name} has a curvature step 1/λmax, but A is zero, so λmax = 0; use a "
             "constant step"
         )
-    return StepSize(schedule, 1.0 / largest, *method.curvature_powers)
+    size = _largest(method) if schedule.share else 1.0
+    return StepSize(schedule, size / largest, *method.curvature_powers)
 
 
 def require_curvature(method: Any, problem: Any) -> None:

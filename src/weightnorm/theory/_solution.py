@@ -92,17 +92,6 @@ def reachable(norm: Array, at: Solved) -> Any:
     return np.logical_and(norm >= low, norm <= high).all()
 
 
-def threshold(momentum: float, nesterov: bool) -> float:
-    """What the eigenvalues of a step's matrix K must stay below: 2, or what momentum makes of it.
-
-    Heavy ball: the roots of z² − (1 + β − k)z + β are inside the unit circle if and only if 0 < k <
-    2(1 + β). Nesterov: those of z² − (1 + β)(1 − k)z + β(1 − k), if and only if 0 < k < 2(1 + β)/(1
-    + 2β).
-    """
-    top = 2.0 * (1.0 + momentum)
-    return top / (1.0 + 2.0 * momentum) if nesterov else top
-
-
 def contraction(k: Array, momentum: float, nesterov: bool) -> Array:
     """The factor per step of a mode whose step has the eigenvalue k: the largest root's size."""
     total = (1.0 + momentum) * (1.0 - k) if nesterov else 1.0 + momentum - k

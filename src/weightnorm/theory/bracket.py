@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from ..schedules import stable_below
 from ._rank_one import HALVINGS, is_below
-from ._solution import Solved, solved, threshold
+from ._solution import Solved, solved
 from .refuse import momentum_of
 from .stability import largest_scale_step
 
@@ -67,7 +68,7 @@ def norm_bracket(
         if not (values >= 0).all():
             raise ValueError(f"{name} must be at least 0, got {values.min():g}")
     at, shape = solved(problem), eta.shape
-    low, high = _bracket(at, eta.ravel(), gamma.ravel(), threshold(beta, ahead))
+    low, high = _bracket(at, eta.ravel(), gamma.ravel(), stable_below(beta, ahead))
     if shape:
         return np.sqrt(low).reshape(shape), np.sqrt(high).reshape(shape)
     return None if np.isnan(low[0]) else (float(np.sqrt(low[0])), float(np.sqrt(high[0])))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,21 @@ from .statement import Statement, Value, assume, part_of_unit
 AT_MOST_ONE = 1 + ORTHOGONAL  # λ times a step of 1/λ, to rounding
 
 
-def _turned(g0: float, parallel: float, gstar: float) -> float:
+def _turned(g0: Any, parallel: Any, gstar: float) -> Any:
     """‖Aw1‖ after the first step, in any unit."""
-    outside = math.sqrt(max(0.0, (1.0 - parallel) * (1.0 + parallel)))
-    return gstar / math.hypot(gstar, g0 * outside)
+    outside = np.sqrt(np.maximum(0.0, (1.0 - parallel) * (1.0 + parallel)))
+    return gstar / np.hypot(gstar, g0 * outside)
+
+
+def flips(g0: Any, cosine: Any, parallel: Any, gstar: float, step: float) -> Any:
+    """−1 where the scale changes sign in both of the first two steps, which leads into the cycle,
+    0 where it becomes zero, 1 elsewhere; arrays broadcast.
+    """
+    first = (1.0 - step * parallel**2) * g0 + step * gstar * cosine
+    turned = _turned(g0, parallel, gstar)
+    second = (1.0 - step * turned**2) * first + np.copysign(step * turned * gstar, g0)
+    # g2 alone cannot change the sign: where g0·g1 > 0 both terms of g2 have that sign as well
+    return np.sign(first) * np.sign(second)  # the product itself could underflow
 
 
 @formula
@@ -51,7 +61,7 @@ def escape(g0: float, parallel: float, gstar: float) -> Value:
     0.948683
     """
     return Value(
-        _turned(g0, parallel, gstar),
+        float(_turned(g0, parallel, gstar)),
         assumptions=(
             assume("g0 ≠ 0", g0 != 0),
             assume("y ≠ 0", gstar > 0),
@@ -128,10 +138,7 @@ def two_cycle_basin(g0: float, cosine: float, parallel: float, gstar: float, ste
     >>> [two_cycle_basin(g0, -0.6, 0.6, 1.0, step=0.1).value for g0 in (0.01, 0.1)]
     [True, False]
     """
-    first = (1.0 - step * parallel**2) * g0 + step * gstar * cosine
-    turned = _turned(g0, parallel, gstar)
-    second = (1.0 - step * turned**2) * first + math.copysign(step * turned * gstar, g0)
-    signs = float(np.sign(first) * np.sign(second))  # their product could underflow
+    signs = float(flips(g0, cosine, parallel, gstar, step))
     conditions = (
         assume("g0 ≠ 0", g0 != 0),
         assume("0 < γ ≤ 1", 0 < step <= AT_MOST_ONE),
@@ -139,7 +146,6 @@ def two_cycle_basin(g0: float, cosine: float, parallel: float, gstar: float, ste
         assume("y ≠ 0", gstar > 0),
         assume("the scale does not become exactly zero", signs != 0),
     )
-    # g2 alone cannot change the sign: where g0·g1 > 0 both terms of g2 have that sign as well.
     return Value(signs < 0, assumptions=conditions, paper="after Theorem 3.2 (exact form)")
 
 
@@ -174,7 +180,7 @@ def two_cycle(problem: Any, scale: float, direction: Any, scale_step: float) -> 
     >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
     >>> cycle = wn.theory.two_cycle(problem, scale=0.01, direction=[-0.6, 0.8], scale_step=0.1)
     >>> run = wn.run(wn.RPGD(wn.schedules.curvature(), 0.1), problem, 0.01, [-0.6, 0.8],
-    ...              max_steps=1001)
+    ...              tolerance=0, max_steps=1001)
     >>> cycle.trapped, round(cycle.loss, 5), round(run.loss, 5)
     (True, 0.55402, 0.55402)
     """

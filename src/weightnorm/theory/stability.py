@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from ..schedules import stable_below
 from ._rank_one import HALVINGS, extremes, is_below
-from ._solution import Solved, contraction, reachable, solved, squares_above, threshold
+from ._solution import Solved, contraction, reachable, solved, squares_above
 from .refuse import momentum_of, one_of
 from .statement import Statement, assume
 
@@ -238,7 +239,7 @@ def stability(
             "direction_norm must be 1 for rPGD, whose directions are unit vectors, got "
             f"{flat[3].max():g}"
         )
-    top = threshold(beta, ahead)
+    top = stable_below(beta, ahead)
     return Stability(
         stable=_shaped(_matrices(method, at, *flat).below(top), shape),
         threshold=top,
