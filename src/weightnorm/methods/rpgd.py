@@ -27,8 +27,9 @@ class RPGD(Training):
         η for w and γ for g: a number, a schedule, or a function of the step number t.
     blocks : {"all", "columns"}
         One scale for all weights, or one for each column of a matrix problem's factor.
-    momentum, nesterov, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`. The buffer of w is neither projected nor rescaled.
+    momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
+        See `weightnorm.methods.Training`. The buffer of w is neither projected nor rescaled. With
+        a decay v = w − η(gG + λw), which only shortens the part of w that is kept.
 
     Examples
     --------
