@@ -28,6 +28,8 @@ class BatchNorm(Training):
     A run starts at x0 = scale·direction, as with every method, so its own g0 is scale·‖Aw0‖/‖w0‖;
     the scale of results and histories is that of the weights, x = scale·direction, and so is the g
     of a step with powers of g. The mean is not taken off: `LeastSquares.centred` does that.
+    direction_decay shrinks ‖w‖, so that the steps of w/‖w‖ grow until they throw x off: it does not
+    come to rest.
 
     Parameters
     ----------
@@ -36,9 +38,7 @@ class BatchNorm(Training):
     initial_norm : float
         ‖w0‖, between 1e-100 and 1e100.
     momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`. scale_decay is that of its own g, ‖Ax‖; direction_decay
-        shrinks ‖w‖, so that the steps of w/‖w‖ grow until they throw x off: it does not come to
-        rest.
+        See `weightnorm.methods.Training`. scale_decay is that of its own g, |g| = ‖Ax‖.
 
     Examples
     --------

@@ -31,7 +31,8 @@ class WeightNorm(Training):
     steps, and with Nesterov's while the step of w does not grow: −⟨w, v⟩, with v the momentum's
     buffer, is then a sum of terms that are not negative. With Nesterov's momentum and a growing
     step ‖w‖ can shrink. Where a step would lead to w = 0 exactly, w stays where it is for that
-    step, while the buffers go on; a zero start direction is refused.
+    step, while the buffers go on; a zero start direction is refused. direction_decay shrinks ‖w‖,
+    so that the steps of w/‖w‖ grow until they throw x off: it does not come to rest.
 
     Parameters
     ----------
@@ -43,8 +44,7 @@ class WeightNorm(Training):
         ‖w0‖, between 1e-100 and 1e100. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η
         multiplied by ‖w0‖².
     momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`. direction_decay shrinks ‖w‖, so that the steps of w/‖w‖
-        grow until they throw x off: it does not come to rest.
+        See `weightnorm.methods.Training`.
 
     Examples
     --------
