@@ -15,7 +15,7 @@ from weightnorm import schedules
 from weightnorm.engine.batch import Start
 from weightnorm.engine.start import backend_of, start
 
-STEPS, ETA, GAMMA, SCALE = 300, 0.02, 0.03, 1.4
+STEPS, ETA, GAMMA, SCALE = 200, 0.02, 0.03, 1.4
 KINDS = ("gd", "wn", "rpgd", "bn")
 DECAYS = {
     "scale": {"scale_decay": 0.3},
@@ -77,9 +77,9 @@ def test_a_run_is_the_plain_loop(kind, decay, push):
         assert result.scale == pytest.approx(g * size, rel=1e-10)
         assert full.scale == pytest.approx(g * size, rel=1e-10)
         assert result.direction_norm == pytest.approx(np.linalg.norm(w), rel=1e-10)
-    part = wn.run(method, PROBLEM, SCALE, W0, tolerance=0, max_steps=111)
+    part = wn.run(method, PROBLEM, SCALE, W0, tolerance=0, max_steps=77)
     for trip in (part, pickle.loads(pickle.dumps(part))):
-        rest = wn.run(method, PROBLEM, start=trip, tolerance=0, max_steps=STEPS - 111)
+        rest = wn.run(method, PROBLEM, start=trip, tolerance=0, max_steps=STEPS - 77)
         np.testing.assert_array_equal(rest.weights, result.weights)
     other = wn.datasets.random_direction(20, seed=1)
     data = wn.sweep(PROBLEM, {"m": method}, [-0.6, SCALE], [other, W0], **ALL)
@@ -296,13 +296,14 @@ class TestRest:
         assert free.scale > 0.1
 
     def test_a_cycle_is_explained_by_the_theory_of_plain_runs_only(self):
-        problem = wn.datasets.make_regression(1, 3, seed=0)
-        turn = schedules.curvature()
-        texts = [
-            wn.run(wn.RPGD(turn, 1.9, **own), problem, 0.02, [1.0, -2.0, 0.5], max_steps=300)
-            for own in ({}, {"clip": 1e9}, {"scale_decay": 1e-12}, {"direction_decay": 1e-12})
-        ]
-        assert not any("2-cycle" in result.message for result in texts[1:])
+        problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+        cases = ({}, {"clip": 1e9}, {"scale_decay": 1e-12}, {"direction_decay": 1e-12})
+        named = []
+        for own in cases:
+            method = wn.RPGD(schedules.curvature(), 0.1, **own)
+            result = wn.run(method, problem, 0.01, [-0.6, 0.8], max_steps=500)
+            named.append("2-cycle" in result.message)
+        assert named == [True, False, False, False]
 
 
 def test_a_step_onto_zero_is_not_made():
