@@ -96,10 +96,10 @@ def test_the_kernel_is_the_rule(kind, decay):
     turn = 0.05 if kind == "gd" else schedules.curvature(0.2)
     options = options_of(kind, DECAYS[decay], {"momentum": 0.3})
     method = method_of(kind, options, turn, schedules.scaled(0.05, 0.5, 0.25))
-    spaces = [
-        wn.datasets.make_regression(m, 20, condition_number=c, seed=m).reduce()
-        for m, c in ((6, 3.0), (5, 2.0), (6, 1.5), (3, 4.0))
-    ]
+    spaces = []
+    for m, c, size in ((6, 3.0, 1.0), (5, 2.0, 0.8), (6, 1.5, 1.1), (3, 4.0, 0.9)):
+        made = wn.datasets.make_regression(m, 20, condition_number=c, seed=m)
+        spaces.append(wn.LeastSquares(size * made.A, made.y).reduce())
     small = spaces[0].problem.stack([space.problem for space in spaces])
     units = np.random.default_rng(0).standard_normal((4, 7))
     units /= np.linalg.norm(units, axis=1, keepdims=True)
@@ -116,6 +116,22 @@ def test_the_kernel_is_the_rule(kind, decay):
     np.testing.assert_allclose(batches[0].loss, batches[1].loss, rtol=1e-11)
     np.testing.assert_array_equal(batches[0].ended_at, batches[1].ended_at)
     np.testing.assert_array_equal(batches[0].alive, batches[1].alive)
+
+
+@pytest.mark.parametrize(("kind", "decay"), PAIRS)
+def test_starts_on_several_problems(kind, decay):
+    """A sweep that advances runs on different problems together gives what each gives alone."""
+    from weightnorm.engine.grid import compute_grid
+
+    method = method_of(kind, options_of(kind, DECAYS[decay]))
+    problems = [wn.datasets.make_regression(m, 20, 2.0, seed=m) for m in (3, 6)]
+    starts, scales = [W0, wn.datasets.random_direction(20, 1)], [0.5, 1.4, -1.0]
+    grid = compute_grid(problems, {"m": method}, scales, starts, 0.0, 60)
+    for i, problem in enumerate(problems):
+        for j, scale in enumerate(scales):
+            run = wn.run(method, problem, scale, starts[i], tolerance=0, max_steps=60)
+            assert grid.arrays["loss"][0, i, j] == pytest.approx(run.loss, rel=1e-11)
+            assert grid.arrays["norm"][0, i, j] == pytest.approx(run.norm, rel=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "decay"), PAIRS)
@@ -277,6 +293,10 @@ class TestRest:
         assert "convex" not in result.message
         assert "½·" in result.message
         assert result.loss > plain.loss
+        # even where the decay is as small as rounding
+        tiny = dict.fromkeys(decay, 1e-15)
+        result = wn.run(method_of(kind, tiny, *steps), problem, 1.0, w0, max_steps=5000)
+        assert (result.status, "½·" in result.message) == ("stationary", True)
 
     def test_a_frozen_scale_does_not_decay(self):
         result = wn.run(wn.WeightNorm(0.05, 0.0, scale_decay=0.1), PROBLEM, SCALE, W0)
