@@ -68,7 +68,8 @@ METHODS = ("gd", "wn", "rpgd")
 def build(method, direction_step, scale_step=0.02):
     if method == "gd":
         return wn.GradientDescent(direction_step)
-    return {"wn": wn.WeightNorm, "rpgd": wn.RPGD}[method](direction_step, scale_step)
+    kinds = {"wn": wn.WeightNorm, "rpgd": wn.RPGD, "bn": wn.BatchNorm}
+    return kinds[method](direction_step, scale_step)
 
 
 def twin_steps(method, schedule, largest_curvature, scale_step=0.02):

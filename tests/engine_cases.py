@@ -82,6 +82,7 @@ METHODS = {
     "wn with momentum": wn.WeightNorm(0.02, 0.02, momentum=0.7, nesterov=True),
     "rpgd": wn.RPGD(0.05, 0.05),
     "rpgd with momentum": wn.RPGD(0.02, 0.02, momentum=0.7),
+    "wn with decay": wn.WeightNorm(0.05, 0.05, scale_decay=0.1, direction_decay=0.01, clip=2.0),
     "own, reduced": AdaptiveRPGD(0.05, 0.05),
     "own with momentum": AdaptiveRPGD(0.05, 0.05, momentum=0.6),
     "own, full": Slowing(0.1),

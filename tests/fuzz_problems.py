@@ -155,7 +155,7 @@ def schedule(v: Values) -> str:
 
 def method(v: Values, columns: bool = False) -> str:
     """A training rule with any steps."""
-    kind = v.pick(("GradientDescent", "WeightNorm", "RPGD"))
+    kind = v.pick(("GradientDescent", "WeightNorm", "RPGD", "BatchNorm"))
     if v.chance(0.4 * v.hostility):
         v.clean = False
         return v.pick(
@@ -175,17 +175,23 @@ def method(v: Values, columns: bool = False) -> str:
         return f"wn.GradientDescent({schedule(v)}{options})"
     extra = (
         f", initial_norm={v.number('1.0', '2.0', '0.1')}"
-        if kind == "WeightNorm" and v.chance(0.4)
+        if kind in ("WeightNorm", "BatchNorm") and v.chance(0.4)
         else ""
     )
-    if (columns and v.chance(0.5)) or v.chance(0.3 * v.hostility):
+    if v.chance(0.1):
+        extra += f", scale_decay={v.number('0.1', '0.01')}"
+    if kind != "BatchNorm" and ((columns and v.chance(0.5)) or v.chance(0.3 * v.hostility)):
         extra += f", blocks={v.word('columns', 'all')}"
     return f"wn.{kind}({schedule(v)}, {schedule(v)}{extra}{options})"
 
 
 def training(v: Values) -> str:
-    """Momentum, mini-batches and label noise, seeded."""
+    """Momentum, decay, clipping, mini-batches and label noise, seeded."""
     options = ""
+    if v.chance(0.1):
+        options += f", direction_decay={v.number('0.1', '0.01')}"
+    if v.chance(0.1):
+        options += f", clip={v.number('1.0', '0.1')}"
     if v.chance(0.2):
         options += f", momentum={v.number('0.5', '0.9', '0.0')}"
         options += f", nesterov={v.pick(('True', 'False'))}" if "0.0" not in options else ""

@@ -178,7 +178,7 @@ def with_entry(array, value):
         (
             lambda: wn.run("rpgd", PROBLEM, 1.0, W),
             TypeError,
-            "method must be a GradientDescent, WeightNorm or RPGD",
+            "method must be a GradientDescent, WeightNorm, RPGD or BatchNorm",
         ),
         (
             lambda: wn.run(RPGD, A, 1.0, W),

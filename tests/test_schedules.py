@@ -6,7 +6,6 @@ import pytest
 import weightnorm as wn
 from weightnorm import schedules
 from weightnorm.engine.backends.rules import step_at
-from weightnorm.methods.contract import State
 from weightnorm.schedules import bind_steps
 
 
@@ -46,20 +45,22 @@ def test_what_a_schedule_knows_of_its_end(schedule, settled, frozen):
 def test_powers_multiply_the_value():
     method = wn.WeightNorm(schedules.scaled(schedules.scaled(0.5, 1), norm_power=2), 0.1)
     step, _ = bind_steps(method, object())
-    state = State(np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([-2.0, 7.0]))
-    assert step_at(step, 0.5, state).tolist() == [0.5 * 2 * 25, 0.5 * 7 * 4]
+    scale, norm = np.array([-2.0, 7.0]), np.array([5.0, 2.0])
+    assert step_at(step, 0.5, scale, norm).tolist() == [0.5 * 2 * 25, 0.5 * 7 * 4]
 
 
 def test_curvature_is_the_methods_own():
     problem = wn.LeastSquares([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0])  # λmax = 4
-    state = State(np.array([[3.0, 4.0]]), np.array([10.0]))
+    scale, norm = np.array([10.0]), np.array([5.0])
     for method, expected in (
         (wn.RPGD(schedules.curvature(0.5), 0.0), 0.5 / (100 * 4)),
         (wn.WeightNorm(schedules.curvature(0.5), 0.0), 0.5 * 25 / (100 * 4)),
+        (wn.BatchNorm(schedules.curvature(0.5), 0.0), 0.5 * 25 / (100 * 4)),
         (wn.GradientDescent(schedules.curvature(0.5)), 0.5 / 4),
     ):
         step, _ = bind_steps(method, problem)
-        assert step_at(step, step.values(0, 1)[0], state)[0] == pytest.approx(expected, rel=1e-15)
+        found = step_at(step, step.values(0, 1)[0], scale, norm)[0]
+        assert found == pytest.approx(expected, rel=1e-15)
 
 
 def test_methods_are_frozen_and_compare_by_configuration():

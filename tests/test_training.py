@@ -355,7 +355,7 @@ def test_the_kernel_with_random_steps_is_the_rule(problem, kind, options, schedu
     units = space.enter(np.array([wn.datasets.random_direction(20, s) for s in range(6)]))
     begun = Start(np.linspace(0.3, 2.0, 6), units, perp_units=space.perp_units(units, True))
     batches = [start(method, space.problem, begun, 0.5, compiled=c) for c in (True, False)]
-    assert [type(batch).__name__ for batch in batches] == ["SampledBatch", "RulesBatch"]
+    assert [type(batch).__name__ for batch in batches] == ["SingleBatch", "RulesBatch"]
     for batch in batches:
         batch.advance(70)
         batch.advance(55)

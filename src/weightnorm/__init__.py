@@ -16,7 +16,7 @@ from typing import Any as _Any
 from . import datasets, schedules
 from ._late import OFFERED as _OFFERED
 from .history import History
-from .methods import RPGD, GradientDescent, WeightNorm
+from .methods import RPGD, BatchNorm, GradientDescent, WeightNorm
 from .problems import GeneralizedLinear, LeastSquares, MatrixSensing, NotCertified, Problem
 from .result import Interrupted, Result, Status
 from .run import run
@@ -52,6 +52,7 @@ _OFFERED["theory.plan"] = lambda: _import_module("weightnorm.planning").plan
 
 __all__ = [
     "RPGD",
+    "BatchNorm",
     "GeneralizedLinear",
     "GradientDescent",
     "History",

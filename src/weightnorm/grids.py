@@ -31,7 +31,7 @@ ABOUT = {
     "seed": "seed of the problem, from which the start directions follow",
     "step": "step size, where a method has the sweep's step",
     "start_seed": "seed of the start direction",
-    "kind": "gd, wn or rpgd; the class of a method that is not ours",
+    "kind": "gd, wn, rpgd or bn; the class of a method that is not ours",
     "settings": "the method with all its parameters",
     "direction_step": "step of the direction w, of x for gradient descent; NaN for a schedule",
     "scale_step": "step of the scale g; NaN for a schedule, and for gradient descent",
@@ -50,6 +50,7 @@ COMMENTS = {
     "minimum-norm solution to measure from (a loss other than least squares)",
     "perp_norm": "NaN where a run diverged, was undefined, or ran without a row space",
 }
+DECAY = "_decay="  # in the settings of a method that ends elsewhere than without
 COUNTS = ("num_steps", "status")  # of every run, besides the variables of its problem
 OF_RUNS = tuple(status for status in Status if status is not Status.MAX_TIME)
 FLAGS = np.array([status.code for status in OF_RUNS], dtype=np.int8)
@@ -137,17 +138,19 @@ def _indexes(axes: Sequence[Axis]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def step_ratio(method: Any) -> float:
-    """c = γ/η of a method with two constant steps, times ‖w0‖² for WN; NaN for any other."""
+    """c = γ/η of a method with two constant steps, times ‖w0‖² for WN; NaN for any other, and for
+    one whose own scale is not that of the weights.
+    """
     first, second = (constant_step(schedule) for schedule in method.schedules)
-    random = getattr(method, "sampling", None) is not None
-    if not method.has_scale or not first > 0 or np.isnan(second) or random:
+    other = getattr(method, "sampling", None) is not None or hasattr(method, "own_scale")
+    if not method.has_scale or not first > 0 or np.isnan(second) or other:
         return np.nan
     norm = float(getattr(method, "initial_norm", 1.0))
     return second / first * norm * norm
 
 
 def method_kind(method: Any) -> str:
-    """The short name of a method: gd, wn or rpgd, or the class of one that is not ours."""
+    """The short name of a method: gd, wn, rpgd or bn, or the class of one that is not ours."""
     kinds = {row.method: row.name for row in REGISTRY}
     return kinds.get(type(method), type(method).__name__)
 
@@ -202,8 +205,8 @@ def exact_norms(data: xarray.Dataset) -> xarray.DataArray | None:
     Returns
     -------
     xarray.DataArray or None
-        Over the axes of the runs, NaN for an algorithm whose ratio of steps changes or is zero;
-        None where the dataset does not know ‖x*‖ and ‖w0⊥‖.
+        Over the axes of the runs, NaN for an algorithm whose ratio of steps changes or is zero, or
+        that has a decay; None where the dataset does not know ‖x*‖ and ‖w0⊥‖.
     """
     import xarray
 
@@ -217,6 +220,9 @@ def exact_norms(data: xarray.Dataset) -> xarray.DataArray | None:
     found = np.where(kind == "gd", np.abs(g0) * q0, np.nan)
     known = np.isin(kind, ("wn", "rpgd")) & (c > 0) & (gstar > 0)
     found[known] = limit_perp(g0[known], gstar[known], q0[known], c[known])
+    if "settings" in data.coords:
+        settings = data["settings"].broadcast_like(labelled[0]).transpose(*labelled[0].dims)
+        found[np.char.find(settings.values.astype(str), DECAY) >= 0] = np.nan
     norm = labelled[0].copy(data=np.hypot(gstar, found)).rename("norm_limit")
     norm.attrs = {}
     return norm.transpose(*(dim for dim in data.norm.dims if dim in norm.dims))

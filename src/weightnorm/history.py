@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KEPT = ("direction", "weights", "invariant")  # what a history may hold besides its few numbers
 ABOUT = {
     "loss": "loss",
-    "scale": "g, the scale; ‖x‖ for gradient descent",
+    "scale": "g, the scale of the weights; ‖x‖ for gradient descent",
     "direction_norm": "‖w‖",
     "perp_norm": "‖x⊥‖, the part of x that the data cannot see",
     "weights_norm": "‖x‖",
@@ -75,7 +75,7 @@ class History:
         The step numbers, multiples of `every`.
     loss, scale : arrays
     direction_norm : array
-        ‖w‖, which grows for WN and is 1 for rPGD.
+        ‖w‖, which grows for WN and batch norm and is 1 for rPGD.
     perp_norm : array
         ‖x⊥‖, the norm of the part of the weights orthogonal to the row space.
     weights_norm : array
@@ -87,8 +87,9 @@ class History:
         records, or half a gigabyte of directions or weights.
     ratio : array
         c, the scale's step over the direction's (times ‖w0‖² for WN), with the values of the
-        schedules that led to each record and the scale there; NaN for gradient descent, for steps
-        that are callables unless the invariant is kept, and for matrix sensing.
+        schedules that led to each record and the scale there; NaN for gradient descent and
+        batch norm, for steps that are callables unless the invariant is kept, and for matrix
+        sensing.
     direction, weights : (n, d) arrays, or None
         w/‖w‖ and x, if `keep` asked for them; (n, d, r) and (n, d, d) for matrix sensing.
     invariant : array or None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .engine.batch import penalised
 from .engine.loop import Policy, gradient_vanishes, relative_gradient
 from .foresight import plain_rule
 from .result import Status
@@ -14,7 +15,15 @@ from .theory import stability, two_cycle
 
 TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
 
-NOT_PLAIN = ("momentum", "batch_size", "label_noise")  # what the theory of the 2-cycle leaves out
+# what the theory of the 2-cycle leaves out
+NOT_PLAIN = (
+    "momentum",
+    "scale_decay",
+    "direction_decay",
+    "clip",
+    "batch_size",
+    "label_noise",
+)
 IN_CYCLE = 0.01  # |g| this close, relatively, to that of the 2-cycle is in it
 
 
@@ -52,6 +61,8 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
         text += f", above tolerance {tolerance:g}"
     if tolerance > 0 and unreachable:
         text += f"; y is partly out of reach, so the loss cannot go below {floor:.6g}"
+    if shrinking := _shrinking(run):
+        return f"{text}; {shrinking}"
     if cycle := _two_cycle(run):
         return f"{text}; {cycle}"
     for name, note in (
@@ -129,6 +140,34 @@ def _two_cycle(run: Any) -> str | None:
     )
 
 
+def _shrinking(run: Any) -> str | None:
+    """That decay shrinks a w which nothing else brings back, so that the run does not come to
+    rest; None for anything else.
+    """
+    method = run.method
+    if not (getattr(method, "free_norm", False) and getattr(method, "direction_decay", 0.0)):
+        return None
+    norm = float(np.ravel(run.batch.position().direction_norm)[0])
+    return (
+        f"direction_decay shrinks w, now ‖w‖ = {norm:.3g}, so that the steps of its direction, "
+        "η/‖w‖², grow until they throw x off: it does not come to rest"
+    )
+
+
+def _balance(run: Any, loss: float) -> str | None:
+    """That the loss and the decay cancel; None where there is no decay, or it cannot act."""
+    method = run.method
+    if not penalised(method) or method.schedules[int(method.has_scale)].ends_frozen:
+        return None
+    name, square = ("scale_decay", "g²") if method.has_scale else ("direction_decay", "‖x‖²")
+    known = run.problem.known_floor is not None or run.problem.converges_at_optimum
+    where = "the minimum" if known else "a minimum, or another point of rest,"
+    return (
+        f"the decay and the loss balance: {where} of the loss plus ½·{name}·{square}, at loss "
+        f"{loss:.6g}; for less loss use less decay"
+    )
+
+
 def _standstill(run: Any, floor: float | None, unknown: bool, loss: float, tolerance: float) -> str:
     batch, method = run.batch, run.method
     position = batch.position()
@@ -138,6 +177,8 @@ def _standstill(run: Any, floor: float | None, unknown: bool, loss: float, toler
         return (
             f"a point of {run.problem.rest_set}: no step leaves it, and the loss stays {loss:.6g}"
         )
+    if balance := _balance(run, loss):
+        return balance
     if floor is not None:
         return (
             f"the floor of an unreachable y: the loss cannot go below {floor:.6g}, above "

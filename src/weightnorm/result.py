@@ -53,8 +53,8 @@ class Result:
     weights : (d,) array, for matrix sensing (d, d)
         x, the final weights; X for matrix sensing.
     scale : float
-        g, which may be negative; ‖x‖ for gradient descent. For matrix sensing ‖U‖_F² there, and D
-        with `blocks="columns"`.
+        g, that of the weights, which may be negative; ‖x‖ for gradient descent. For matrix sensing
+        ‖U‖_F² there, and D with `blocks="columns"`.
     direction : (d,) array, for matrix sensing (d, r)
         The unit vector with weights = scale·direction; the factor with X = scale·W Wᵀ or X = W D
         Wᵀ.
@@ -76,7 +76,7 @@ class Result:
         nuclear norm, over symmetric matrices with `blocks="columns"` and positive semidefinite ones
         otherwise, found when first asked for.
     direction_norm : float
-        ‖w‖: 1 but for WN; one per column with `blocks="columns"`.
+        ‖w‖: 1 but for WN and batch norm; one per column with `blocks="columns"`.
     total_steps : int
         Updates made by this method since its schedules began: num_steps and, where the run went on
         from a result of the same method, those before.

@@ -19,7 +19,7 @@ from .engine.start import (
     check_method,
     check_scale,
     columns,
-    descent_scale,
+    own_scale,
     private_copy,
     require_isometry,
     runs_reduced,
@@ -56,14 +56,15 @@ def run(
 
     Parameters
     ----------
-    method : GradientDescent, WeightNorm or RPGD, or one of your own
+    method : GradientDescent, WeightNorm, RPGD or BatchNorm, or one of your own
     problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own
     scale : float
         g0; negative and zero scales are legal unless a step divides by them. For matrix sensing X0
         = scale·W0 W0ᵀ/‖W0‖_F² for every method; with `blocks="columns"` a number or a vector, D0,
         and each column of W0 is normalised.
     direction : (d,) array, for matrix sensing (d, r)
-        w0, nonzero; it is normalised for every method (`WeightNorm(initial_norm=…)` sets ‖w0‖).
+        w0, nonzero; it is normalised for every method (`WeightNorm(initial_norm=…)` sets
+        ‖w0‖).
     start : Result, optional
         Go on from a result instead of scale and direction. The same method goes on exactly where it
         stopped, in the same coordinates, with its schedules and momentum; another method starts its
@@ -193,9 +194,8 @@ def _begin(
     entered, frame = space.start(unit)
     require_isometry(space, unit[None], entered[None])
     perp_units = space.perp_units(unit[None], every is not None)
-    first = Start(
-        descent_scale(method, problem, scale), entered[None], clock, None, None, norm, perp_units
-    )
+    own = own_scale(method, space.problem, scale, entered[None])
+    first = Start(own, entered[None], clock, None, None, norm, perp_units)
     batch = start_batch(private_copy(method), space.problem, first, tolerance, compiled=reduced)
     size = getattr(method, "initial_norm", 1.0) if start_norm is None else start_norm
     judge, g0 = judge_for(method), float(scale.flat[0])

@@ -17,7 +17,7 @@ from ._pool import available_cores
 from ._validate import Matrix
 from .engine.batch import Batch, Start
 from .engine.loop import Judge, Policy, loop, quietly
-from .engine.start import backend_of, check_method, check_scale, columns, descent_scale, start
+from .engine.start import backend_of, check_method, check_scale, columns, own_scale, start
 from .methods.contract import Array, Method
 from .problems import MatrixSensing
 from .problems.matrix_sensing import nuclear_norm
@@ -184,7 +184,7 @@ def search_step(
     ------
     TypeError
         If the problem is no MatrixSensing, or the rule gives a method that is not compiled: one of
-        your own, or one with momentum or random steps.
+        your own, or one with momentum, random steps, decay or clipping.
 
     Examples
     --------
@@ -267,15 +267,15 @@ def search_steps(
                 raise TypeError(
                     "rule must give a GradientDescent, WeightNorm or RPGD, got "
                     f"{type(method).__name__}; and the search runs "
-                    "compiled, so it must have neither momentum nor random steps, and "
-                    "NUMBA_DISABLE_JIT must not be set"
+                    "compiled, so it must have neither momentum nor random steps, no decay and no "
+                    "clipping, and NUMBA_DISABLE_JIT must not be set"
                 )
             check_method(method, problem)
             unit = problem.unit_direction("direction", direction, columns(method))
             g = problem.start_scale(scale, unit, columns(method))
             check_scale(method, problem, g)
             methods.append(method)
-            starts.append(Start(descent_scale(method, problem, g), unit[None]))
+            starts.append(Start(own_scale(method, problem, g, unit[None]), unit[None]))
     batch = start(methods, problem, starts, tolerance, threads=workers)
     contest = _Contest(batch, len(tasks), count, refinements, max_steps, tolerance, progress)
     loop(batch, Policy(tolerance, max_steps * 2**refinements, contest))

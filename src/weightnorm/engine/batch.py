@@ -143,11 +143,20 @@ class Batch(ABC):
         return np.full(self.alive.size, settled(self.schedules, step))
 
     def gradient_vanishes(self) -> NDArray[np.bool_]:
-        """Where the gradient in the method's own coordinates is zero to rounding."""
-        position = self.position()
-        return np.asarray(
-            self.problem.gradient_vanishes(position.unit, position.scale, self.method.has_scale)
-        )
+        """Where the gradient in the method's own coordinates, decay included, is zero to
+        rounding.
+        """
+        position, method, problem = self.position(), self.method, self.problem
+        where = position.unit, position.scale, method.has_scale
+        if not getattr(method, "decays", False):
+            return np.asarray(problem.gradient_vanishes(*where))
+        if problem.has_columns:  # a factor: only its motion tells
+            return np.zeros(self.alive.size, dtype=bool)
+        pull = method.pull(problem, position.scale[:, None] * position.unit)
+        found = problem.balances(*where, pull)
+        if method.has_scale and method.direction_decay:  # w moves on, unless it is in S
+            found &= position.scale == 0.0
+        return np.asarray(found)
 
     def set_limit(self, limit: Array) -> None:
         """Set the loss beyond which a run has diverged, and end those that are beyond it."""
@@ -214,7 +223,25 @@ def take(records: Records, which: slice | NDArray[np.bool_]) -> Records:
     return Records(*(column(field.name) for field in fields(Records)))
 
 
-def position_of(state: State, has_scale: bool, problem: Any, perp_units: Array | None) -> Position:
+def penalised(method: Any) -> bool:
+    """Whether a method minimises more than the loss: its decay acts on the weights, and not on ‖w‖
+    alone.
+    """
+    decay = "scale_decay" if method.has_scale else "direction_decay"
+    return bool(getattr(method, decay, 0.0))
+
+
+def weights_scale(method: Any, problem: Any, scale: Array, unit: Array, norm: Array) -> Array:
+    """The scale of the weights, x = scale·unit, of a method whose own vector and scale are these;
+    `start.own_scale` is the way in.
+    """
+    if not method.has_scale:
+        return np.asarray(problem.scale_of(norm))
+    hook = getattr(method, "weights_scale", None)
+    return scale if hook is None else np.asarray(hook(problem, scale, unit))
+
+
+def position_of(state: State, method: Any, problem: Any, perp_units: Array | None) -> Position:
     """Where the runs of a state stand."""
     norm = safe_norm(state.vector, state.scale)
     wide = expand(norm, state.vector)
@@ -225,9 +252,8 @@ def position_of(state: State, has_scale: bool, problem: Any, perp_units: Array |
         if perp_units is None
         else np.einsum("ij,ij->i", unit, perp_units)
     )
-    if not has_scale:
-        return Position(unit, problem.scale_of(norm), np.ones_like(norm), perp)
-    return Position(unit, state.scale, norm, perp)
+    scale = weights_scale(method, problem, state.scale, unit, norm)
+    return Position(unit, scale, norm if method.has_scale else np.ones_like(norm), perp)
 
 
 def record_by_pieces(

@@ -23,7 +23,7 @@ from .start import (
     backend_of,
     check_method,
     columns,
-    descent_scale,
+    own_scale,
     private_copy,
     require_isometry,
     start,
@@ -161,6 +161,7 @@ class _Lane:
             # the last coordinate of each
             perp_units = np.eye(1, small.dimension, small.dimension - 1)
         require_isometry(spaces[0], units, entered)
+        own_scale(method, small, np.ones(len(entered)), entered)  # refuses a start it cannot make
         places = np.flatnonzero(~undefined(method, small, g))
         return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))
 
@@ -174,7 +175,8 @@ class _Lane:
             if self.perp_units is None or len(self.perp_units) == 1
             else self.perp_units[starts]
         )
-        return Start(descent_scale(self.method, self.problem, scale), unit, perp_units=perp_units)
+        own = own_scale(self.method, self.problem.of_runs(starts), scale, unit)
+        return Start(own, unit, perp_units=perp_units)
 
 
 @dataclass(frozen=True, eq=False)

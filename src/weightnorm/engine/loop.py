@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..result import Status
-from .batch import Array, Batch, Position, Records, gather
+from .batch import Array, Batch, Position, Records, gather, penalised
 from .recording import Recorder
 
 SLICE = 2**15  # steps of one call, at most …
@@ -74,8 +74,10 @@ class Judge:
         """Which of the runs that used up their steps stand still."""
 
     def optimal(self, batch: Batch) -> NDArray[np.bool_]:
-        """Which runs are at the optimum, so that they have converged if they end now."""
-        if not batch.problem.converges_at_optimum:
+        """Which runs are at the optimum, so that they have converged if they end now: never those
+        of a method that minimises more than the loss.
+        """
+        if not batch.problem.converges_at_optimum or penalised(batch.method):
             return np.zeros(batch.alive.shape, dtype=bool)
         return relative_gradient(batch) <= AT_REST
 
@@ -201,9 +203,10 @@ class Standstill(Judge):
     watched : (n,) bool array
         Which runs are judged at the next look: those whose loss has not halved since the last,
         whatever the others do.
-    growing : (n, size) bool array or None
+    growing : (n, size + 1) bool array or None
         Which coordinates grew in size at every step of the window: a small part that leaves a
-        saddle moves less than rounding at first, but it keeps growing.
+        saddle moves less than rounding at first, but it keeps growing. The last stands for 1/‖w‖:
+        while decay shrinks w, the steps of its direction grow.
     """
 
     last_clock: int = 0
@@ -348,7 +351,7 @@ def relative_gradient(batch: Batch) -> Array:
 
 
 def gradient_vanishes(batch: Batch) -> NDArray[np.bool_]:
-    """Where the gradient in the method's own coordinates is zero to rounding."""
+    """Where the gradient in the method's own coordinates, decay included, is zero to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
         return batch.gradient_vanishes()
 
@@ -369,11 +372,12 @@ def _mixture(size: int) -> Array:
 
 
 def _grew(last: Position, now: Position) -> NDArray[np.bool_]:
-    """Which coordinates grew by more than rounding, relative to themselves."""
+    """Which coordinates, and 1/‖w‖, grew by more than rounding, relative to themselves."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.abs(now.unit) > (1.0 + STILL) * np.abs(last.unit)).reshape(
-            len(now.scale), -1
-        )
+        count = len(now.scale)
+        grew = (np.abs(now.unit) > (1.0 + STILL) * np.abs(last.unit)).reshape(count, -1)
+        shrank = last.direction_norm > (1.0 + STILL) * now.direction_norm
+        return np.column_stack([grew, shrank.reshape(count, -1).any(axis=1)])
 
 
 def _same(last: Position, now: Position) -> NDArray[np.bool_]:

@@ -110,6 +110,8 @@ def _ratios(run: Any, records: Records, wanted: bool) -> Any:
     callables = any(schedule.function is not None for schedule in method.schedules)
     if not method.has_scale or records.scale.ndim != 1 or (callables and not wanted):
         return nothing
+    if hasattr(method, "own_scale"):  # its steps are not those of the scale that is recorded
+        return nothing
     if run.problem.has_columns or not records.step.size:
         return nothing
     before = np.maximum(records.step - 1, 0)

@@ -24,19 +24,20 @@ from ..schedules import bind_steps, require_curvature
 from .backends.diagonal import DiagonalBatch
 from .backends.model import ModelBatch
 from .backends.rules import RulesBatch
-from .backends.sampled import SampledBatch
 from .backends.sensing import SensingBatch
+from .backends.single import SingleBatch
 from .batch import Batch, Start
 
 GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
 # what coordinates may change a squared length by: far more than rounding, far less than a mistake
 ISOMETRY = 1e-3
-BACKENDS: dict[str, Any] = {
-    "rules": RulesBatch,
-    "diagonal": DiagonalBatch,
-    "model": ModelBatch,
-    "sampled": SampledBatch,
-    "sensing": SensingBatch,
+# the backends that know a problem, the best first; the rules in NumPy know every one
+BACKENDS: dict[str, tuple[Any, ...]] = {
+    "rules": (),
+    "diagonal": (DiagonalBatch, SingleBatch),
+    "model": (ModelBatch,),
+    "single": (SingleBatch,),
+    "sensing": (SensingBatch,),
 }
 
 
@@ -51,7 +52,8 @@ def check_method(method: Any, problem: Any) -> None:
         )
     if not all(hasattr(method, name) for name in ("init", "evaluate", "update", "schedules")):
         raise TypeError(
-            f"method must be a GradientDescent, WeightNorm or RPGD, got {type(method).__name__}: "
+            f"method must be a GradientDescent, WeightNorm, RPGD or BatchNorm, got "
+            f"{type(method).__name__}: "
             f"{method!r}; one of your own "
             "has init, evaluate, update and schedules"
         )
@@ -70,6 +72,11 @@ def check_method(method: Any, problem: Any) -> None:
             f"{kind} has one block; use blocks='all'"
         )
     require_curvature(method, problem)
+    if getattr(method, "needs_predictions", False) and not _has_normal(problem):
+        raise ValueError(
+            f"{method.name} divides by ‖Aw‖, and {kind} has no predictions Aw; use a LeastSquares "
+            "or a GeneralizedLinear, or give your problem normal(w)"
+        )
     sampling = getattr(method, "sampling", None)
     if sampling is not None:
         if not problem.num_samples:
@@ -84,6 +91,11 @@ def check_method(method: Any, problem: Any) -> None:
                 "it to; use label_noise=0"
             )
         sampling.draws(problem.num_samples)
+
+
+def _has_normal(problem: Any) -> bool:
+    """Whether a problem has predictions, whose length a method may ask for."""
+    return getattr(type(problem), "normal", Problem.normal) is not Problem.normal
 
 
 def columns(method: Any) -> bool:
@@ -121,6 +133,10 @@ def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
         raise TypeError(
             f"{method.name} draws samples (batch_size or label_noise), and {type(small).__name__} "
             "has no sample(rows, noise)"
+        )
+    if getattr(method, "needs_predictions", False) and not _has_normal(small):
+        raise TypeError(
+            f"{method.name} divides by ‖Aw‖, and {type(small).__name__} has no normal(w)"
         )
     return space
 
@@ -163,6 +179,14 @@ def descent_scale(method: Method, problem: Any, scale: Array) -> Array:
     return scale if method.has_scale else np.asarray(problem.descent_norm(scale))
 
 
+def own_scale(method: Method, problem: Any, scale: Array, unit: Array) -> Array:
+    """The scale that a method itself trains, for weights scale·unit in the problem's coordinates;
+    `batch.weights_scale` leads back.
+    """
+    hook = getattr(method, "own_scale", None)
+    return descent_scale(method, problem, scale) if hook is None else hook(problem, scale, unit)
+
+
 def undefined(method: Method, problem: Any, scale: Array) -> Any:
     """Which starts a method cannot make: a step divides by a zero scale, or the weights do not
     exist.
@@ -198,9 +222,9 @@ def check_scale(method: Method, problem: Any, scale: Array) -> None:
 
 def backend_of(method: Any, problem: Any, compiled: bool = True) -> Any:
     """The backend that advances a method on a problem, in the problem's coordinates."""
-    backend = BACKENDS[problem.backend] if compiled else RulesBatch
-    known = type(method) in COMPILED  # the class itself: a subclass may have another rule
-    return backend if known and backend.can_run(method) else RulesBatch
+    known = compiled and type(method) in COMPILED  # the class itself: a subclass has its own rule
+    able = (backend for backend in BACKENDS[problem.backend] if known and backend.can_run(method))
+    return next(able, RulesBatch)
 
 
 def start(

@@ -2,9 +2,10 @@
 problem.
 """
 
+from .batch_norm import BatchNorm
 from .gradient_descent import GradientDescent
 from .rpgd import RPGD
 from .training import Training
 from .weight_norm import WeightNorm
 
-__all__ = ["RPGD", "GradientDescent", "Training", "WeightNorm"]
+__all__ = ["RPGD", "BatchNorm", "GradientDescent", "Training", "WeightNorm"]

@@ -161,10 +161,12 @@ class Method(Protocol):
         counts only in the body of the class that has the rule: a subclass of ours with a rule of
         its own says it again.
 
-    Three more are asked for where they exist: `blocks`, "all" or "columns" (one scale per column);
+    More are asked for where they exist: `blocks`, "all" or "columns" (one scale per column);
     `sampling`, a `Sampling`, for a method that trains on random parts of the data; `free_norm`,
     True for a method whose ‖w‖ is its own, so that a run that goes on from another such method
-    keeps it.
+    keeps it; `needs_predictions`, True for one that asks the problem for `normal(w)`. Where the
+    scale of the state is not that of the weights, `own_scale(problem, scale, unit)` makes it from
+    that of the weights scale·unit, and `weights_scale(problem, scale, unit)` leads back.
     """
 
     name: ClassVar[str]

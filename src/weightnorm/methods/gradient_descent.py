@@ -26,8 +26,8 @@ class GradientDescent(Training):
     ----------
     step : float, Schedule or callable
         η: a number, a schedule, or a function of the step number t.
-    momentum, nesterov, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`.
+    momentum, nesterov, direction_decay, clip, batch_size, label_noise, seed
+        See `weightnorm.methods.Training`. direction_decay is weight decay, x ← x − η(∇f(x) + λx).
 
     Examples
     --------
@@ -47,6 +47,11 @@ class GradientDescent(Training):
 
     def __post_init__(self) -> None:
         self._check_training()
+        if self.scale_decay:
+            raise ValueError(
+                f"scale_decay must be 0 for GradientDescent, which has no scale, got "
+                f"{self.scale_decay:g}; direction_decay is its weight decay"
+            )
         schedule = as_schedule("step", self.step)
         if schedule.scale_power or schedule.norm_power:
             raise ValueError(
@@ -66,6 +71,10 @@ class GradientDescent(Training):
         """Loss and gradient at x."""
         loss, gradient = problem.value_and_gradient(state.vector)
         return Evaluation(loss, gradient, np.zeros_like(state.scale))
+
+    def pull(self, problem: Any, x: Array) -> Array:
+        """What weight decay adds to the gradient: λx."""
+        return self.direction_decay * x
 
     def update(
         self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array

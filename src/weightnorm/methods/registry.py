@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .batch_norm import BatchNorm
 from .gradient_descent import GradientDescent
 from .rpgd import RPGD
 from .weight_norm import WeightNorm
@@ -37,7 +38,7 @@ class Row:
     --------
     >>> from weightnorm.methods.registry import REGISTRY
     >>> [row.label for row in REGISTRY]
-    ['gradient descent', 'rPGD', 'weight normalization']
+    ['gradient descent', 'rPGD', 'weight normalization', 'batch norm']
     """
 
     name: str
@@ -47,14 +48,15 @@ class Row:
     kernel: str | None = None
 
 
-_TRAINING = ("momentum", "nesterov", "batch_size", "label_noise", "seed")
+_RANDOM = ("batch_size", "label_noise", "seed")
+_TRAINING = ("momentum", "nesterov", "scale_decay", "direction_decay", "clip", *_RANDOM)
 
 REGISTRY: tuple[Row, ...] = (
     Row(
         "gd",
         GradientDescent,
         "gradient descent",
-        ("step", *_TRAINING),
+        ("step", *(name for name in _TRAINING if name != "scale_decay")),
         "GRADIENT_DESCENT",
     ),
     Row("rpgd", RPGD, "rPGD", ("direction_step", "scale_step", "blocks", *_TRAINING), "RPGD"),
@@ -64,6 +66,13 @@ REGISTRY: tuple[Row, ...] = (
         "weight normalization",
         ("direction_step", "scale_step", "blocks", "initial_norm", *_TRAINING),
         "WEIGHT_NORM",
+    ),
+    Row(
+        "bn",
+        BatchNorm,
+        "batch norm",
+        ("direction_step", "scale_step", "initial_norm", *_TRAINING),
+        "BATCH_NORM",
     ),
 )
 

@@ -19,7 +19,8 @@ class RPGD(Training):
 
     g is the scale and w the direction. With G = ∇f(g w), the gradient by the weights: v = w − η g
     G, w ← v/‖v‖, g ← g − γ⟨w, G⟩. Where v = 0 exactly, every point of the sphere is equally near,
-    and w stays where it is for that step.
+    and w stays where it is for that step. With direction_decay v = w − η(g G + λw): the sphere
+    undoes it, but for longer steps.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ class RPGD(Training):
         η for w and γ for g: a number, a schedule, or a function of the step number t.
     blocks : {"all", "columns"}
         One scale for all weights, or one for each column of a matrix problem's factor.
-    momentum, nesterov, batch_size, label_noise, seed
+    momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
         See `weightnorm.methods.Training`. The buffer of w is neither projected nor rescaled.
 
     Examples

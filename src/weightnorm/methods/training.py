@@ -1,24 +1,27 @@
-"""What the built-in methods share: momentum, mini-batches and label noise."""
+"""What the built-in methods share: decay, clipping, momentum, mini-batches and label noise."""
 
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate
 from .contract import Array, Evaluation, State
+from .draws import RandomSamples
 
-_AHEAD = 2**16  # random numbers drawn at once, at most, but for a step that needs more
-_SMALL = 256  # samples up to which it is faster to shuffle them all
 _LARGEST_SEED = 2**63 - 1
 BUFFERS = ("vector_buffer", "scale_buffer")  # what momentum keeps in a state
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """Options of every built-in method, by keyword: momentum, mini-batches and label noise.
+    """Options of every built-in method, by keyword: decay, clipping, momentum and random steps.
+
+    A step takes the gradients ∇_w and ∇_g of the loss (of the batch, with the noise), clips them,
+    adds the decays, and then has its momentum: torch's order, with its weight decay. Stopping and
+    history see the plain loss.
 
     Parameters
     ----------
@@ -27,6 +30,13 @@ class Training:
         zero; w ← w − ηv, g ← g − γv_g.
     nesterov : bool
         Step along ∇ + βv instead of v.
+    scale_decay : float
+        μ ≥ 0: ∇_g + μg in place of ∇_g. Gradient descent has no scale, and refuses it.
+    direction_decay : float
+        λ ≥ 0: ∇_w + λw in place of ∇_w; for gradient descent ∇f(x) + λx, its weight decay.
+    clip : float, optional
+        The largest norm of (∇_g, ∇_w): both are multiplied by min(1, clip/norm), run by run, before
+        the decays are added.
     batch_size : int, optional
         Every step sees so many samples, drawn without replacement, and their gradient times
         m/batch_size, with m the number of all samples.
@@ -37,19 +47,38 @@ class Training:
         repeated. The draws of step t depend on the seed and t alone: all runs of a sweep see the
         same ones, and a run that goes on makes those it would have made.
 
+    Attributes
+    ----------
+    sampling : RandomSamples or None
+        How samples are drawn, for random steps.
+    decays : bool
+        Whether there is a decay.
+    plain_rule : bool
+        Whether the rule has no decay and no clipping, so that every kernel with its name has it.
+
     Examples
     --------
     >>> import weightnorm as wn
     >>> wn.RPGD(0.01, 0.01, momentum=0.9, batch_size=8, seed=0)
     RPGD(direction_step=0.01, scale_step=0.01, momentum=0.9, batch_size=8, seed=0)
+    >>> wn.WeightNorm(0.01, 0.01, scale_decay=0.1, clip=1.0).plain_rule
+    False
     """
 
     momentum: float = 0.0
     nesterov: bool = False
+    scale_decay: float = 0.0
+    direction_decay: float = 0.0
+    clip: float | None = None
     batch_size: int | None = None
     label_noise: float = 0.0
     seed: int | None = None
     sampling: RandomSamples | None = field(default=None, init=False, repr=False, compare=False)
+    plain_rule: bool = field(default=True, init=False, repr=False, compare=False)
+    decays: bool = field(default=False, init=False, repr=False, compare=False)
+
+    # whether the kernels that make several runs at once have this method: `plain_rule` needs it
+    in_every_kernel: ClassVar[bool] = True
 
     def _check_training(self) -> None:
         beta = _validate.real("momentum", self.momentum, minimum=0.0)
@@ -64,6 +93,11 @@ class Training:
             raise ValueError(
                 "nesterov=True needs a momentum above 0, got 0; give momentum=0.9, say"
             )
+        names = ("scale_decay", "direction_decay")
+        decays = {name: _validate.real(name, getattr(self, name), minimum=0.0) for name in names}
+        clip = self.clip
+        if clip is not None:
+            clip = _validate.real("clip", clip, minimum=0.0, strict=True)
         size = self.batch_size
         if size is not None:
             size = _validate.integer("batch_size", size, minimum=1, maximum=_validate.MAX_COUNT)
@@ -74,13 +108,19 @@ class Training:
         random = size is not None or noise > 0
         if random and seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
-        sampling = RandomSamples(size, noise, seed) if random and seed is not None else None
-        values = (beta, bool(self.nesterov), size, noise, seed, sampling)
-        for name, value in zip(
-            ("momentum", "nesterov", "batch_size", "label_noise", "seed", "sampling"),
-            values,
-            strict=True,
-        ):
+        decaying = any(decays.values())
+        checked = {
+            "momentum": beta,
+            "nesterov": bool(self.nesterov),
+            "clip": clip,
+            "batch_size": size,
+            "label_noise": noise,
+            "seed": seed,
+            "sampling": RandomSamples(size, noise, seed) if random and seed is not None else None,
+            "decays": decaying,
+            "plain_rule": self.in_every_kernel and not decaying and clip is None,
+        }
+        for name, value in (decays | checked).items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -95,7 +135,7 @@ class Training:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def pushed(self, state: State, evaluation: Evaluation) -> tuple[Array, Array, dict[str, Array]]:
-        """What to step along in place of the gradients, with momentum if there is any.
+        """What to step along in place of the gradients: clipped, with the decays and momentum.
 
         Parameters
         ----------
@@ -109,9 +149,15 @@ class Training:
         tuple
             The moves of vector and scale, and a dictionary of the new buffers for `State.moved`.
         """
-        gradients = evaluation.vector_gradient, evaluation.scale_gradient
+        gradients = [evaluation.vector_gradient, evaluation.scale_gradient]
+        if self.clip is not None:
+            gradients = _clipped(gradients, self.clip)
+        if self.direction_decay:
+            gradients[0] = gradients[0] + self.direction_decay * state.vector
+        if self.scale_decay:
+            gradients[1] = gradients[1] + self.scale_decay * state.scale
         if not self.momentum:
-            return *gradients, {}
+            return gradients[0], gradients[1], {}
         before = [state.arrays.get(name, 0.0) for name in BUFFERS]  # zero at a start
         buffers = [
             self.momentum * b + gradient for b, gradient in zip(before, gradients, strict=True)
@@ -123,115 +169,30 @@ class Training:
             ]
         return moves[0], moves[1], dict(zip(BUFFERS, buffers, strict=True))
 
-
-@dataclass(frozen=True)
-class RandomSamples:
-    """Which samples, and what noise, each step sees.
-
-    Attributes
-    ----------
-    batch_size : int or None
-        How many samples; None for all.
-    label_noise : float
-        The standard deviation of the noise on y.
-    seed : int
-        Seed of both.
-
-    Examples
-    --------
-    >>> from weightnorm.methods.training import RandomSamples
-    >>> rows, noise = RandomSamples(batch_size=2, label_noise=0.0, seed=0).draws(10).at(0)
-    >>> rows.size, noise is None
-    (2, True)
-    """
-
-    batch_size: int | None
-    label_noise: float
-    seed: int
-
-    def draws(self, num_samples: int) -> Draws:
-        """The draws for a problem of so many samples.
+    def pull(self, problem: Any, x: Array) -> Array:
+        """What the decay adds to the gradient by the weights: a run rests where both cancel.
 
         Parameters
         ----------
-        num_samples : int
-            m, the number of samples; at least batch_size.
+        problem : Problem
+            In the coordinates of the weights.
+        x : (n, d) array
+            The weights of n runs.
 
         Returns
         -------
-        Draws
-            Its at(t) gives the rows and the noise of step t.
+        (n, d) array
+            μx, with μ the decay of the scale: that of ½μg² = ½μ‖x‖². Shrinking w alone leaves the
+            weights where they are.
         """
-        if self.batch_size is not None and self.batch_size > num_samples:
-            raise ValueError(
-                f"batch_size must be at most the {num_samples} samples of the problem, got "
-                f"{self.batch_size}"
-            )
-        return Draws(self, num_samples)
+        return self.scale_decay * x
 
 
-class Draws:
-    """Rows and noise of any step, drawn many steps at a time.
-
-    They depend on the seed and the number of the chunk of steps alone.
-
-    Parameters
-    ----------
-    sampling : RandomSamples
-        How many samples, how much noise, and the seed.
-    num_samples : int
-        m, the number of samples.
-
-    Examples
-    --------
-    >>> from weightnorm.methods.training import Draws, RandomSamples
-    >>> draws = Draws(RandomSamples(batch_size=None, label_noise=0.1, seed=0), num_samples=5)
-    >>> draws.at(3)[1].shape
-    (5,)
-    """
-
-    def __init__(self, sampling: RandomSamples, num_samples: int) -> None:
-        self._sampling, self._size = sampling, num_samples
-        self._length = max(1, min(256, _AHEAD // num_samples))
-        self._chunk = -1
-
-    def at(self, t: int) -> tuple[NDArray[np.intp] | None, Array | None]:
-        """The rows and the noise of one step.
-
-        Parameters
-        ----------
-        t : int
-            The step number.
-
-        Returns
-        -------
-        tuple
-            The rows (b,), None where all rows count, and the noise (m,), None where there is none.
-        """
-        chunk, place = divmod(t, self._length)
-        if chunk != self._chunk:
-            self._draw(chunk)
-        return None if self._rows is None else self._rows[
-            place
-        ], None if self._noise is None else self._noise[place]
-
-    def _draw(self, chunk: int) -> None:
-        sampling, shape = self._sampling, (self._length, self._size)
-        keys, noises = (np.random.default_rng([sampling.seed, chunk, which]) for which in (0, 1))
-        self._rows: NDArray[np.intp] | None = None
-        self._noise: Array | None = None
-        if sampling.batch_size is not None:
-            if self._size <= _SMALL:
-                order = keys.random(shape).argsort(axis=1)[:, : sampling.batch_size]
-            else:  # a draw at a time, whose cost does not grow with the number of samples
-                size, count = sampling.batch_size, self._length
-                order = np.array(
-                    [
-                        keys.choice(self._size, size, replace=False, shuffle=False)
-                        for _ in range(count)
-                    ]
-                )
-            self._rows = np.sort(order, axis=1)
-        if sampling.label_noise:
-            self._noise = sampling.label_noise * noises.standard_normal(shape)
-        self._chunk = chunk
+def _clipped(gradients: list[Array], clip: float) -> list[Array]:
+    """Gradients whose norm, run by run and of all of them together, is at most `clip`."""
+    rows = np.concatenate([a.reshape(len(a), -1) for a in gradients], axis=1)
+    largest = np.abs(rows).max(axis=1)  # first, so that no square over- or underflows
+    largest = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    norm = np.linalg.norm(rows / largest[:, None], axis=1)
+    factor = np.minimum(1.0, clip / largest / np.where(norm > 0, norm, 1.0))
+    return [factor.reshape(-1, *[1] * (a.ndim - 1)) * a for a in gradients]

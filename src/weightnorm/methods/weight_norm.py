@@ -13,6 +13,14 @@ from .contract import Array, Evaluation, State, block_dot, block_norm, expand
 from .training import Training
 
 
+def checked_norm(value: Any) -> float:
+    """‖w0‖ as a user gives it."""
+    norm = _validate.real("initial_norm", value, minimum=0.0, strict=True)
+    if not 1e-100 <= norm <= 1e100:
+        raise ValueError(f"initial_norm must be between 1e-100 and 1e100, got {norm:g}")
+    return norm
+
+
 @dataclass(frozen=True, repr=False)
 class WeightNorm(Training):
     """Weight normalization (Salimans & Kingma): gradient descent on (g, w) with x = g·w/‖w‖.
@@ -23,7 +31,8 @@ class WeightNorm(Training):
     steps, and with Nesterov's while the step of w does not grow: −⟨w, v⟩, with v the momentum's
     buffer, is then a sum of terms that are not negative. With Nesterov's momentum and a growing
     step ‖w‖ can shrink. Where a step would lead to w = 0 exactly, w stays where it is for that
-    step, while the buffers go on; a zero start direction is refused.
+    step, while the buffers go on; a zero start direction is refused. direction_decay shrinks ‖w‖,
+    so that the steps of w/‖w‖ grow until they throw x off: it does not come to rest.
 
     Parameters
     ----------
@@ -34,7 +43,7 @@ class WeightNorm(Training):
     initial_norm : float
         ‖w0‖, between 1e-100 and 1e100. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η
         multiplied by ‖w0‖².
-    momentum, nesterov, batch_size, label_noise, seed
+    momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
         See `weightnorm.methods.Training`.
 
     Examples
@@ -64,10 +73,7 @@ class WeightNorm(Training):
         as_schedule("direction_step", self.direction_step)
         as_schedule("scale_step", self.scale_step)
         _validate.choice("blocks", self.blocks, ("all", "columns"))
-        norm = _validate.real("initial_norm", self.initial_norm, minimum=0.0, strict=True)
-        if not 1e-100 <= norm <= 1e100:
-            raise ValueError(f"initial_norm must be between 1e-100 and 1e100, got {norm:g}")
-        object.__setattr__(self, "initial_norm", norm)
+        object.__setattr__(self, "initial_norm", checked_norm(self.initial_norm))
 
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:
@@ -95,6 +101,6 @@ class WeightNorm(Training):
         """Gradient descent on both, with momentum if there is any."""
         move, scale_move, buffers = self.pushed(state, evaluation)
         w = state.vector - expand(vector_step, state.vector) * move
-        if self.momentum:
+        if self.momentum or self.direction_decay:
             w = np.where(expand(block_norm(w, state.scale), w) == 0.0, state.vector, w)
         return state.moved(w, state.scale - scale_step * scale_move, **buffers)

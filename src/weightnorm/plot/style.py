@@ -20,6 +20,7 @@ SHORT = {
     "gd": "GD",
     "wn": "WN",
     "rpgd": "rPGD",
+    "bn": "BN",
     "wn_diag": "WN-Diag",
     "rpgd_diag": "rPGD-Diag",
 }
@@ -27,6 +28,7 @@ LOOKS = {  # colour, dashes, marker
     "gd": (BLUE, "-", "o"),
     "wn": (ORANGE, "-", "s"),
     "rpgd": (GREEN, "--", "D"),
+    "bn": (SKY, "-", "P"),
     "flow": (ORANGE, "-", "s"),
     "wn_diag": (PINK, "-", "^"),
     "rpgd_diag": (PURPLE, "-", "v"),

@@ -97,6 +97,14 @@ class Problem(ABC):
         """
         return scale
 
+    def normal(self, w: Array) -> tuple[Array, Array]:
+        """‖Aw‖ (n,) and AᵀAw, shaped like w, for a loss that depends on predictions Ax alone.
+
+        It is for methods that divide by the length of all predictions; a problem without them
+        leaves it as it is.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no predictions Aw, so no normal(w)")
+
     # Starts, as a user gives them.
 
     def unit_direction(self, name: str, direction: Any, columns: bool) -> Array:
@@ -152,13 +160,15 @@ class Problem(ABC):
         Either the gradient is zero against its own terms (a solution, or the floor of an
         unreachable y), or the run is in S = {g = 0, ⟨w, G⟩ = 0}, where neither g nor w moves.
         """
+        return _vanishes(*self._gradient_and_terms(unit, scale), unit, scale, has_scale)
+
+    def balances(
+        self, unit: Array, scale: Array, has_scale: bool, pull: Array
+    ) -> NDArray[np.bool_]:
+        """Where the gradient and what a decay adds to it, `pull`, cancel to rounding; or S."""
         gradient, terms = self._gradient_and_terms(unit, scale)
-        size = np.linalg.norm(gradient, axis=1)
-        flat = (size <= FLAT * terms) & np.isfinite(terms)
-        if not has_scale:
-            return np.asarray(flat)
-        along = np.abs(np.einsum("ij,ij->i", unit, gradient))
-        return np.asarray(flat | ((scale == 0.0) & (along <= FLAT * size)))
+        terms = terms + np.linalg.norm(pull, axis=1)
+        return _vanishes(gradient + pull, terms, unit, scale, has_scale)
 
     def relative_gradient(self, unit: Array, scale: Array) -> Array:
         """‖∇f(x)‖ over the size of the terms it is the sum of: 1 far from a minimum, 0 at one."""
@@ -264,6 +274,18 @@ class Problem(ABC):
         probe = np.cos(np.arange(1.0, self.dimension + 1.0))[None]
         loss, gradient = self.value_and_gradient(probe)
         return f"{type(self).__name__} {self.dimension}", np.asarray(loss), np.asarray(gradient)
+
+
+def _vanishes(
+    gradient: Array, terms: Array, unit: Array, scale: Array, has_scale: bool
+) -> NDArray[np.bool_]:
+    """Where a gradient is zero against its terms or, at scale zero, along the direction."""
+    size = np.linalg.norm(gradient, axis=1)
+    flat = (size <= FLAT * terms) & np.isfinite(terms)
+    if not has_scale:
+        return np.asarray(flat)
+    along = np.abs(np.einsum("ij,ij->i", unit, gradient))
+    return np.asarray(flat | ((scale == 0.0) & (along <= FLAT * size)))
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
+from .centred import Centred
 from .contract import Array, Problem
 from .factorisation import EPS, scaled_norm
 from .linear import LinearModel, as_targets
@@ -78,6 +79,47 @@ class LeastSquares(LinearModel):
         other.y, other._iterative_solution = as_targets(y, self.shape[0], self.shape), None
         other.solution = None
         return other
+
+    def centred(self) -> LeastSquares:
+        """The problem of A and y with the mean of every column, and that of y, taken off.
+
+        It is least squares with a shift b that is at its best for every x: predictions Ax + b with
+        b = mean(y) − mean(A)ᵀx, where mean(A) has the means of the columns. With `BatchNorm` on it
+        the predictions are g·CAw/‖CAw‖ + mean(y), C taking the mean off: batch normalization with
+        its centring and its shift, that one solved for.
+
+        Returns
+        -------
+        LeastSquares
+            The problem; A is an array where it was one, and otherwise an operator over the same
+            entries, whose `.A.means` are the means.
+
+        Raises
+        ------
+        TypeError
+            If A is a LinearOperator: give one that has its means taken off.
+
+        Examples
+        --------
+        >>> import numpy as np, weightnorm as wn
+        >>> problem = wn.LeastSquares([[1.0, 2.0], [3.0, 2.0], [5.0, 8.0]], [1.0, 2.0, 6.0])
+        >>> centred = problem.centred()
+        >>> centred.A.tolist(), centred.y.tolist()
+        ([[-2.0, -2.0], [0.0, -2.0], [2.0, 4.0]], [-2.0, -1.0, 3.0])
+        >>> x = centred.min_norm_solution()
+        >>> shift = problem.y.mean() - problem.A.mean(axis=0) @ x
+        >>> np.allclose(problem.A @ x + shift, problem.y)
+        True
+        """
+        A, y = self.A, self.y - self.y.mean()
+        if not hasattr(A, "tocsr") and not isinstance(A, np.ndarray):
+            raise TypeError(
+                f"A is a {type(A).__name__}, whose means are not known to centred(); give "
+                "LeastSquares an array, a sparse matrix, or an operator with its means taken off"
+            )
+        means = np.asarray(A.mean(axis=0), dtype=np.float64).ravel()
+        # twice: what rounding left of the mean of y would be out of reach
+        return LeastSquares(Centred(A, means).dense(), y - y.mean())
 
     def value_and_gradient(self, x: Any) -> tuple[Any, NDArray[np.float64]]:
         """The loss ½‖Ax − y‖² and its gradient Aᵀ(Ax − y), with the residual computed once.

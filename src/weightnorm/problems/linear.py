@@ -14,6 +14,7 @@ from .. import _validate
 from .._validate import Vector
 from .contract import Problem, Reduction
 from .factorisation import Factorisation, factorise, require_squarable, require_squares
+from .samples import length_and_normal
 from .whitening import Columns, by_gram, by_scaling
 
 Array = NDArray[np.float64]
@@ -54,6 +55,21 @@ class LinearModel(Problem):
         """The gradient of the loss, for x of shape (d,) or, row by row, (n, d)."""
         with np.errstate(over="ignore"):
             return self.value_and_gradient(_validate.vector_or_rows("x", x))[1]
+
+    def normal(self, w: Array) -> tuple[Array, Array]:
+        """‖Aw‖ (n,) and AᵀAw (n, d), row by row.
+
+        Parameters
+        ----------
+        w : (n, d) array
+            Directions, one row per run.
+
+        Returns
+        -------
+        tuple of arrays
+            The lengths and the products.
+        """
+        return length_and_normal(self.A, w)
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What tells this problem from others: its kind, y, and one product with A."""

@@ -25,7 +25,7 @@ from .._validate import Matrix, Vector
 from .contract import Frame, Problem, Reduction
 from .factorisation import EPS, Explicit, Factorisation
 from .losses import Huber, Logistic, Loss, Poisson, Squared, total
-from .samples import Sample
+from .samples import Sample, padded_normal
 
 Array = NDArray[np.float64]
 
@@ -104,6 +104,12 @@ class Diagonal(Problem):
         gradient[:, :-1] = self.curvatures * error
         return self.floor + 0.5 * np.einsum("ij,ij->i", error, gradient[:, :-1]), gradient
 
+    def normal(self, w: Array) -> tuple[Array, Array]:
+        """‖Aw‖ (n,) and AᵀAw (n, rank + 1)."""
+        product = np.zeros_like(w)
+        product[:, :-1] = self.curvatures * w[:, :-1]
+        return np.sqrt(np.einsum("ij,ij->i", w, product)), product
+
 
 class ReducedModel(Problem):
     """A linear model with any loss in rank + 1 coordinates: predictions z = (U S) x, and nothing in
@@ -168,13 +174,17 @@ class ReducedModel(Problem):
         gradient[:, :-1] = np.asarray(self.loss.derivative(z)) @ self.matrix
         return total(self.loss, z), gradient
 
+    def normal(self, w: Array) -> tuple[Array, Array]:
+        """‖Aw‖ (n,) and AᵀAw (n, rank + 1)."""
+        return padded_normal(self.matrix, w)
+
     def sample(self, rows: NDArray[np.intp] | None, noise: Array | None) -> Problem:
         """These rows times m/b, with this noise on y."""
         return Sample.of(self.matrix, self.loss, rows, noise, padded=True)
 
 
 _BACKENDS: dict[type, tuple[str, str]] = {
-    Squared: ("sampled", ""),
+    Squared: ("single", ""),
     Logistic: ("model", "LOGISTIC"),
     Poisson: ("model", "POISSON"),
     Huber: ("model", "HUBER"),

@@ -16,11 +16,11 @@ class Sample(Problem):
     """b of the m rows of a linear model, the loss times m/b, in the model's coordinates.
 
     With `padded` the weights have one coordinate more than A has columns, which the loss does not
-    see.
+    see. `whole` is the matrix of all m rows.
     """
 
-    def __init__(self, A: Any, loss: Any, weight: float, padded: bool) -> None:
-        self.A, self.loss, self.weight, self.padded = A, loss, weight, padded
+    def __init__(self, A: Any, loss: Any, weight: float, padded: bool, whole: Any) -> None:
+        self.A, self.loss, self.weight, self.padded, self.whole = A, loss, weight, padded, whole
         self.dimension = int(A.shape[1]) + padded
 
     @classmethod
@@ -32,9 +32,9 @@ class Sample(Problem):
         if noise is not None:
             loss = loss.noisy(noise)
         if rows is None:
-            return cls(A, loss, 1.0, padded)
+            return cls(A, loss, 1.0, padded, A)
         part = A[rows] if hasattr(A, "__getitem__") else _operator_rows(A, rows)
-        return cls(part, OnRows(loss, rows, m), m / rows.size, padded)
+        return cls(part, OnRows(loss, rows, m), m / rows.size, padded, A)
 
     def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """Loss (n,) and gradient, shaped like x."""
@@ -44,6 +44,22 @@ class Sample(Problem):
         slope = self.weight * np.asarray(self.loss.derivative(z))
         gradient[:, : seen.shape[1]] = (self.A.T @ slope.T).T
         return self.weight * total(self.loss, z), gradient
+
+    def normal(self, w: Array) -> tuple[Array, Array]:
+        """‖Aw‖ (n,) and AᵀAw of all rows: a step normalises by the whole data."""
+        return padded_normal(self.whole, w) if self.padded else length_and_normal(self.whole, w)
+
+
+def length_and_normal(A: Any, w: Array) -> tuple[Array, Array]:
+    """‖Aw‖ (n,) and AᵀAw (n, d), row by row; A is an array, a sparse one or an operator."""
+    seen = np.asarray((A @ w.T).T)
+    return np.linalg.norm(seen, axis=1), np.asarray((A.T @ seen.T).T)
+
+
+def padded_normal(A: Any, w: Array) -> tuple[Array, Array]:
+    """‖Aw‖ (n,) and AᵀAw, for directions with one coordinate more than A has columns."""
+    length, product = length_and_normal(A, w[:, :-1])
+    return length, np.column_stack([product, np.zeros(len(w))])
 
 
 @dataclass(frozen=True, eq=False)

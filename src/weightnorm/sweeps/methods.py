@@ -83,6 +83,7 @@ _TYPES: dict[Any, Any] = {
 }
 _BY_NAME: dict[str, Any] = {
     "batch_size": Positive | None,
+    "clip": Real | None,
     "seed": Seed | None,
 }  # narrower than their type
 

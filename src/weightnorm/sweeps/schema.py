@@ -29,7 +29,7 @@ SCHEDULES = {
     "constant": "`value` at every step",
     "two_phase": "`before` for the steps t < `switch` (t counts from 0), `after` from there on",
     "piecewise": "`values[i]` from t = `switches[i − 1]` on",
-    "curvature": "`factor`/(g² λmax), λmax the largest eigenvalue of AAᵀ; times ‖w‖² for wn",
+    "curvature": "`factor`/(g² λmax), λmax the largest eigenvalue of AAᵀ; times ‖w‖² for wn and bn",
     "scaled": "`value` · abs(g)^`scale_power` · norm(w)^`norm_power`",
 }
 HEAD = f"""# The keys of a sweep file

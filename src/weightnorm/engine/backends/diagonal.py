@@ -125,8 +125,9 @@ class DiagonalBatch(Batch):
 
     @staticmethod
     def can_run(method: Method) -> bool:
-        """Whether there is a kernel for exactly this method: a subclass may have another rule."""
-        return diagonal_kernel().COMPILED and method.sampling is None  # type: ignore[attr-defined]
+        """Whether the lanes have exactly this rule, and no random steps."""
+        plain = method.plain_rule and method.sampling is None  # type: ignore[attr-defined]
+        return diagonal_kernel().COMPILED and plain
 
     @property
     def limit(self) -> Array:

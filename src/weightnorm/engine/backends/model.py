@@ -75,8 +75,9 @@ class ModelBatch(Batch):
 
     @staticmethod
     def can_run(method: Method) -> bool:
-        """Whether the method has no random steps."""
-        return model_kernel().COMPILED and method.sampling is None  # type: ignore[attr-defined]
+        """Whether the method has a plain rule, and no random steps."""
+        plain = method.plain_rule and method.sampling is None  # type: ignore[attr-defined]
+        return model_kernel().COMPILED and plain
 
     @property
     def clock(self) -> int:
@@ -185,7 +186,7 @@ class ModelBatch(Batch):
         """Where each run stands, or ended."""
         which = slice(1) if first_only else slice(None)
         state = State(self._vectors[which], self._scale[which].copy())
-        return position_of(state, self.method.has_scale, self.problem, self._perp_units)
+        return position_of(state, self.method, self.problem, self._perp_units)
 
 
 def _padded(matrix: Array, rows: int, columns: int) -> Array:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...methods.contract import Array, Evaluation, Method, State, block_norm
+from ...methods.contract import Array, Evaluation, Method, State, block_norm, expand
 from ...schedules import StepSize, bind_steps
-from ..batch import Batch, Position, Records, Start, gather, multiples, position_of
+from ..batch import Batch, Position, Records, Start, gather, multiples, position_of, weights_scale
 
 
 class RulesBatch(Batch):
@@ -133,9 +133,10 @@ class RulesBatch(Batch):
             self._draws is not None
         ):  # the loss was that of all samples without noise; the step sees a part of them
             evaluation = self._evaluated(self.problem.sample(*self._draws.at(self.clock)))
+        sizes = self._sizes(state)
         steps = (
-            step_at(self._steps[0], vector_value, state),
-            step_at(self._steps[1], scale_value, state),
+            step_at(self._steps[0], vector_value, *sizes),
+            step_at(self._steps[1], scale_value, *sizes),
         )
         for array in (state.vector, state.scale, *state.arrays.values()):
             # a rule that changed it would move runs that have ended, and results
@@ -168,21 +169,32 @@ class RulesBatch(Batch):
             new = _where(self.alive, new, state)
         self._moment = (new, self.clock + 1)
 
+    def _sizes(self, state: State) -> tuple[Array, Array]:
+        """The scale of the weights and ‖w‖, which a step may have powers of."""
+        other = hasattr(self.method, "weights_scale") and any(s.scale_power for s in self._steps)
+        if not (other or any(step.norm_power for step in self._steps)):
+            return state.scale, state.scale
+        norm = block_norm(state.vector, state.scale)
+        if not other:
+            return state.scale, norm
+        unit = state.vector / expand(norm, state.vector)
+        return weights_scale(self.method, self.problem, state.scale, unit, norm), norm
+
     def position(self) -> Position:
         """Where each run stands, or ended."""
-        return position_of(self.state(), self.method.has_scale, self.problem, self._perp_units)
+        return position_of(self.state(), self.method, self.problem, self._perp_units)
 
 
-def step_at(step: StepSize, value: float, state: State) -> Array:
-    """The step of each run, for a value of its schedule."""
-    size = np.full(state.scale.shape, value * step.factor)
+def step_at(step: StepSize, value: float, scale: Array, norm: Array) -> Array:
+    """The step of each run, for a value of its schedule, at these scales and norms."""
+    size = np.full(scale.shape, value * step.factor)
     if not (step.scale_power or step.norm_power):
         return size
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if step.scale_power:
-            size = size * np.abs(state.scale) ** step.scale_power
+            size = size * np.abs(scale) ** step.scale_power
         if step.norm_power:
-            size = size * block_norm(state.vector, state.scale) ** step.norm_power
+            size = size * norm**step.norm_power
     return np.asarray(size)
 
 

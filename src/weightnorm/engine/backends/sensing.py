@@ -5,6 +5,7 @@ the sensors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,8 @@ class SensingBatch(Batch):
         """Whether there is a kernel for exactly this method: a subclass may have another rule."""
         from ..kernels import sensing as kernels
 
-        return kernels.COMPILED and method.sampling is None and not method.momentum  # type: ignore[attr-defined]
+        one: Any = method
+        return kernels.COMPILED and one.plain_rule and one.sampling is None and not one.momentum
 
     @property
     def clock(self) -> int:
