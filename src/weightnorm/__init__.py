@@ -24,6 +24,7 @@ from .step_search import StepSearch, search_step
 from .sweep import sweep
 
 if TYPE_CHECKING:
+    from . import certificate as certificate
     from . import plot as plot
     from . import theory as theory
     from .certificate import verify as verify
@@ -42,12 +43,14 @@ _LAZY = {
     "flow": "flows:flow",
     "gradient_flow": "flows:gradient_flow",
     "Trajectory": "flows:Trajectory",
+    "certificate": "certificate",
     "verify": "certificate:verify",
     "WeightNormRegressor": "estimators:WeightNormRegressor",
     "WeightNormRegressorCV": "estimators:WeightNormRegressorCV",
     "WeightNormClassifier": "estimators:WeightNormClassifier",
 }
 
+_OFFERED["certificate"] = lambda: _import_module("weightnorm.assessment").certificate
 _OFFERED["theory.plan"] = lambda: _import_module("weightnorm.planning").plan
 
 __all__ = [
@@ -70,6 +73,7 @@ __all__ = [
     "WeightNormRegressor",
     "WeightNormRegressorCV",
     "__version__",
+    "certificate",
     "datasets",
     "flow",
     "gradient_flow",

@@ -42,6 +42,9 @@ class Resume:
         What stands for the problem after a round trip.
     start_norm : float
         ‖w0‖, where the run began.
+    origin : (float, array) or None
+        The scale and the unit direction where the method's schedules began; None with a scale per
+        column.
     """
 
     method: Any
@@ -56,6 +59,7 @@ class Resume:
     working: Any = None
     fingerprint: tuple[Any, ...] | None = None
     start_norm: float = 1.0
+    origin: tuple[float, Any] | None = None
 
     def continues(self, method: Any, problem: Any) -> bool:
         """Whether a run of this method on this problem is the same run going on."""

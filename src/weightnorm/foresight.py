@@ -64,12 +64,12 @@ def predictable(methods: Mapping[str, Any], problem: Any) -> bool:
     return hasattr(problem, "with_targets") and any(type(m) is RPGD for m in methods.values())
 
 
-def plain_rule(method: Any) -> bool:
+def undisturbed(method: Any) -> bool:
     """Whether a method makes the steps that the theory of stability is about: whole batches
     without noise, decay or clipping; momentum is part of it.
     """
-    extras = ("batch_size", "label_noise", "scale_decay", "direction_decay", "clip")
-    return all(not getattr(method, name, None) for name in extras)
+    disturbed = getattr(method, "decays", True) or method.clip is not None
+    return not disturbed and method.sampling is None
 
 
 def settled_value(schedule: Schedule) -> float | None:
@@ -84,7 +84,7 @@ def _settles_nowhere(method: Any, problem: Any) -> str:
     """That the norm bracket is empty, with the largest steps whose bracket is not."""
     eta, gamma = (settled_value(schedule) for schedule in method.schedules)
     small = problem.reduce().problem
-    if eta is None or gamma is None or not plain_rule(method) or small.curvatures is None:
+    if eta is None or gamma is None or not undisturbed(method) or small.curvatures is None:
         return ""
     beta, ahead = method.momentum, method.nesterov
     top = stable_below(beta, ahead)
@@ -120,7 +120,7 @@ def _trapped(method: Any, problem: Any, scales: Array, units: Array) -> str:
     turn, grow = method.schedules
     step = settled_value(grow)
     small = problem.reduce().problem
-    plain = plain_rule(method) and not method.momentum and small.curvatures is not None
+    plain = undisturbed(method) and not method.momentum and small.curvatures is not None
     if not plain or not turn.per_curvature or turn.phases != (1.0,) or grow.switches:
         return ""
     lam = small.curvatures

@@ -8,22 +8,16 @@ import numpy as np
 
 from .engine.batch import penalised
 from .engine.loop import Policy, gradient_vanishes, relative_gradient
-from .foresight import plain_rule
+from .foresight import undisturbed
 from .result import Status
 from .schedules import bind_steps
 from .theory import stability, two_cycle
 
 TINY = 1e-20  # a loss under this share of that of zero weights is rounding, one above it is not
 
-# what the theory of the 2-cycle leaves out
-NOT_PLAIN = (
-    "momentum",
-    "scale_decay",
-    "direction_decay",
-    "clip",
-    "batch_size",
-    "label_noise",
-)
+# the theory's names of the methods whose stability it knows, and those whose ‖w‖ is their own
+KINDS = {"RPGD": "rpgd", "WeightNorm": "wn", "GradientDescent": "gd", "BatchNorm": "batchnorm"}
+FREE = ("WeightNorm", "BatchNorm")
 IN_CYCLE = 0.01  # |g| this close, relatively, to that of the 2-cycle is in it
 
 
@@ -80,8 +74,8 @@ def _threshold(run: Any) -> str | None:
     theory of stability does not apply.
     """
     method, batch = run.method, run.batch
-    kind = {"RPGD": "rpgd", "WeightNorm": "wn", "GradientDescent": "gd"}.get(method.name)
-    if kind is None or not plain_rule(method) or getattr(method, "blocks", "all") != "all":
+    kind = KINDS.get(method.name)
+    if kind is None or not undisturbed(method) or getattr(method, "blocks", "all") != "all":
         return None
     if not hasattr(run.problem, "with_targets") or not run.problem.is_factorised:
         return None
@@ -95,7 +89,7 @@ def _threshold(run: Any) -> str | None:
             steps.append(float(value * powers if method.has_scale else value))
     norm = max(abs(scale), float(np.linalg.norm(run.problem.target)))
     options: dict[str, Any] = {"momentum": method.momentum, "nesterov": method.nesterov}
-    if kind == "wn":
+    if method.name in FREE:
         options["direction_norm"] = length
     try:
         found = stability(run.problem, norm, steps[0], steps[1], method=kind, **options)
@@ -108,7 +102,7 @@ def _threshold(run: Any) -> str | None:
     text = f"at ‖x‖ = {norm:.4g} the steps {steps[0]:.4g} of w and {steps[1]:.4g} of g are not "
     if found.max_direction_step > 0:
         return f"{text}stable together; take a step of w < {found.max_direction_step:.4g}"
-    alone = stability(run.problem, norm, 0.0, 0.0, momentum=options["momentum"])
+    alone = stability(run.problem, norm, 0.0, 0.0, method=kind, **options)
     return f"{text}stable; take a scale step < {alone.max_scale_step:.4g}"
 
 
@@ -117,7 +111,7 @@ def _two_cycle(run: Any) -> str | None:
     method, clock = run.method, run.batch.clock
     turn, grow = method.schedules
     plain = grow.function is None and (grow.scale_power, grow.norm_power) == (0.0, 0.0)
-    plain &= all(getattr(method, name, None) in (None, 0.0) for name in NOT_PLAIN)
+    plain &= undisturbed(method) and not method.momentum
     if method.name != "RPGD" or not turn.per_curvature or turn.phases != (1.0,) or not plain:
         return None
     step, position = float(grow(clock)), run.batch.position()

@@ -185,9 +185,10 @@ def _begin(
     clock: int = 0,
     norm: Array | None = None,
     start_norm: float | None = None,
+    origin: tuple[float, Array] | None = None,
 ) -> _Run:
     """A run from a scale (1, …) and a unit direction; `norm` is the ‖w‖ it goes on from, and
-    `start_norm` that of where it began.
+    `start_norm` and `origin` tell where it began.
     """
     check_scale(method, problem, scale)
     space = coordinates_of(method, problem, reduced)
@@ -199,7 +200,9 @@ def _begin(
     batch = start_batch(private_copy(method), space.problem, first, tolerance, compiled=reduced)
     size = getattr(method, "initial_norm", 1.0) if start_norm is None else start_norm
     judge, g0 = judge_for(method), float(scale.flat[0])
-    return _Run(method, problem, batch, frame, judge, clock, reduced, float(size), g0)
+    if origin is None and scale.ndim == 1:
+        origin = g0, unit
+    return _Run(method, problem, batch, frame, judge, clock, reduced, float(size), g0, origin)
 
 
 def _go_on(
@@ -239,7 +242,8 @@ def _go_on(
             batch = start_batch(working, space.problem, first, tolerance, compiled=end.reduced)
             judge, clock = end.judge.copy(), end.clock
             g0 = float(np.ravel(start.scale)[0])
-            run = _Run(method, problem, batch, frame, judge, clock, end.reduced, end.start_norm, g0)
+            first_state = end.start_norm, g0, end.origin
+            run = _Run(method, problem, batch, frame, judge, clock, end.reduced, *first_state)
             if end.problem is not None or run.stands_at(start.weights):
                 return run
             if getattr(method, "momentum", 0.0) or getattr(end.state, "arrays", None):
@@ -259,7 +263,9 @@ def _go_on(
     )
     clock, kept = end.clock if same else 0, norm if keeps else None
     began = end.start_norm if same else float(norm.flat[0]) if keeps else None
-    return _begin(method, problem, scale, unit, reduced, tolerance, every, clock, kept, began)
+    origin = end.origin if same else None
+    limits = reduced, tolerance, every, clock, kept, began, origin
+    return _begin(method, problem, scale, unit, *limits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,6 +281,7 @@ class _Run:
     reduced: bool
     start_norm: float  # ‖w0‖, where the run began
     start_scale: float  # g0, where this part of the run began; the first of several
+    origin: tuple[float, Array] | None  # g0 and the unit direction where its schedules began
 
     def stands_at(self, weights: Array) -> bool:
         """Whether the run stands at these weights; after a round trip to another machine its
@@ -335,6 +342,7 @@ class _Run:
                 axes=self.frame.axes,
                 working=None if batch.method is self.method else batch.method,
                 start_norm=self.start_norm,
+                origin=self.origin,
             ),
         )
 

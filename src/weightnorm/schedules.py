@@ -331,8 +331,9 @@ def stable(fraction: float = 0.9) -> Schedule:
     step is zero, which keeps rPGD out of its 2-cycle. The steps of the direction are undefined at
     g = 0. Gradient descent with momentum β has 2(1 + β) for 2, and 2(1 + β)/(1 + 2β) for
     Nesterov's. With momentum on a scale and a direction it is refused: steps that follow the
-    current g do not fit a buffer that remembers others, and runs from afar diverge; take constant
-    steps from `theory.stability`.
+    current g do not fit a buffer that remembers others, and runs from afar diverge. It is refused
+    for batch norm as well, whose ‖w‖ such steps drive up without end. Take constant steps from
+    `theory.stability` there.
 
     Parameters
     ----------
@@ -461,18 +462,22 @@ def bind_steps(method: Any, problem: Any) -> tuple[StepSize, StepSize]:
     """
     vector, scale = method.schedules
     momentum = getattr(method, "momentum", 0.0)
-    if method.has_scale and momentum and (vector.share or scale.share):
-        raise ValueError(
-            f"{method.name} has momentum={momentum:g} and a step stable(), which follows the "
-            "current g and does not fit a buffer that remembers others; use constant steps, "
-            "wn.theory.stability says which"
-        )
+    if vector.share or scale.share:
+        if method.has_scale and momentum:
+            raise ValueError(
+                f"{method.name} has momentum={momentum:g} and a step stable(), which follows the "
+                "current g and does not fit a buffer that remembers others; use constant steps, "
+                "wn.theory.stability says which"
+            )
+        if getattr(method, "needs_predictions", False):
+            raise ValueError(
+                f"{method.name} has a step stable(), and steps that follow ‖w‖ drive it up without "
+                "end there; use constant steps, wn.theory.stability says which"
+            )
     bound = _bind(method, scale, problem)
     if scale.share:
-        # K's eigenvalue for g has no power of g or ‖w‖ in it, and for some methods no curvature
-        curved = 1.0 if getattr(method, "flat_scale", False) else np.asarray(problem.curvature)
         first = replace(scale, phases=(0.0, *scale.phases), switches=(1,))
-        bound = StepSize(first, _largest(method) / curved, 0.0, 0.0)
+        bound = StepSize(first, bound.factor, 0.0, 0.0)  # g has no curvature of its own
     return _bind(method, vector, problem), bound
 
 

@@ -93,14 +93,19 @@ def bregman(x: Any, x0: Any, ratio: float = 1.0) -> Any:
             "small g0"
         )
     size = float(np.linalg.norm(start))
+    return _plain(divergence(points, size, start / size, c))
+
+
+def divergence(points: Array, size: float, unit: Array, c: float) -> Array:
+    """D(x, size·unit) for a unit vector; at size 0 with the gradient ψ has along that vector."""
     norm = np.asarray(np.linalg.norm(points, axis=-1))
     safe = np.where(norm > 0, norm, 1.0)
     # ‖x‖ − ⟨x̂0, x⟩ = ½‖x‖·‖x̂ − x̂0‖², without cancellation
-    turned = np.linalg.norm(points / safe[..., None] - start / size, axis=-1)
+    turned = np.linalg.norm(points / safe[..., None] - unit, axis=-1)
     with np.errstate(over="ignore", invalid="ignore"):
         turning = 0.5 * norm * turned**2
         value = np.exp(size * (size / (2.0 * c))) * (_stretch(norm, size, c) + turning)
-    return _plain(np.where(np.isnan(value), np.inf, value))
+    return np.where(np.isnan(value), np.inf, value)
 
 
 def _stretch(norm: Array, size: float, c: float) -> Array:
