@@ -115,8 +115,8 @@ CAPTIONS = {
         step takes Kr off a small residual r, and beyond 2 a solution is unstable. The vertical
         line is when that was predicted to happen. Middle: from then on the loss comes in bursts.
         Bottom: q = ‖w⊥‖/‖w‖, the share of the direction that the data cannot see, and so all that
-        is left of the start. It stands still before the edge and falls after it: by ηλ a step
-        where q is small (dashed), and more slowly from a start that kept much of it (dash-dotted:
-        the prediction for that).
+        is left of the start. It stands still before the edge and falls after it: by a factor e^−ηλ
+        a step where q is small, and more slowly (dashed: predicted) where it is large, from a
+        start of larger scale g0; there e^−ηλ a step would be the dotted line.
     """,
 }

@@ -32,9 +32,7 @@ def beyond_cycle(settings: Settings) -> Result:
     size, across, up = (41, 7, 7) if settings.quick else (121, 15, 13)
     scales, cosines = np.geomspace(0.02, 10.0, size), np.linspace(-PARALLEL, PARALLEL, size)
     steps = np.array(SCALE_STEPS)
-    rule = (
-        flips(scales[:, None], cosines, PARALLEL, NORM, steps[:, None, None]) < 0
-    )  # over (scale_step, scale, cosine)
+    rule = [flips(scales[:, None], cosines, PARALLEL, NORM, float(step)) < 0 for step in steps]
     own_scales = np.geomspace(0.025, 8.0, across)
     own_cosines = np.linspace(-0.95, 0.95, up) * PARALLEL
     starts = _starts(problem, own_cosines)
@@ -97,12 +95,12 @@ def beyond_decay(settings: Settings) -> Result:
     w0, decay = random_direction(FEATURES, SEED), DECAY * (4.0 if settings.quick else 1.0)
     method = WeightNorm(STEP, STEP, direction_decay=decay)
     plain = [run(WeightNorm(STEP, STEP), problem, g0, w0, tolerance=1e-20) for g0 in STARTS]
-    edges = [
-        edge_time(problem, STEP, STEP, decay, at.norm, float(at.direction_norm)).steps
-        for at in plain
+    told = [
+        edge_time(problem, STEP, STEP, decay, at.norm, float(at.direction_norm)) for at in plain
     ]
+    edges = np.array([one.steps for one in told])
     every = 1 if settings.quick else 4
-    length = int((1.0 + AFTER) * max(edges)) // every * every
+    length = int((1.0 + AFTER) * edges.max()) // every * every
     tracks: list[Any] = [
         run(method, problem, g0, w0, tolerance=0.0, max_steps=length, record=every).history
         for g0 in STARTS
@@ -116,7 +114,14 @@ def beyond_decay(settings: Settings) -> Result:
     reached = np.array([step[int(np.argmax(row >= 2.0))] for row in largest])
     late = step > reached[0]
     slope = float(np.polyfit(step[late], np.log(q[0, late]), 1)[0]) / (-STEP * decay)
-    slowed = _slowed(step, q[1], square[1], int(reached[1]), decay)
+    predicted = np.full(q.shape, np.nan)
+    for row, (at, edge) in enumerate(zip(plain, told, strict=True)):
+        after = step >= edge.steps
+        begin = at.perp_norm / at.norm
+        predicted[row, after] = _forgetting(begin, edge.direction_norm**2, step[after], decay)
+    after = step >= edges[1]
+    fallen, foreseen = (-np.log(row[after][-1] / row[after][0]) for row in (q[1], predicted[1]))
+    whole = STEP * decay * (step[-1] - step[after][0])
     mean = float(largest[0, late].mean())
     off = np.abs(reached / edges - 1.0)
     dims = ("start_scale", "step")
@@ -126,6 +131,7 @@ def beyond_decay(settings: Settings) -> Result:
             "direction_norm_squared": variable(dims, square, "‖w‖²"),
             "largest_eigenvalue": variable(dims, largest, "λmax(K) at the solution of this norm"),
             "direction_perp_norm": variable(dims, q, "q = ‖w⊥‖/‖w‖"),
+            "predicted_perp_norm": variable(dims, predicted, "q after the edge, predicted"),
             "edge_step": variable(("start_scale",), edges, "when the edge is reached, predicted"),
         },
         {"start_scale": list(STARTS), "step": step},
@@ -151,23 +157,22 @@ def beyond_decay(settings: Settings) -> Result:
             "q falls by ηλ a step once it is small; before, where ‖x‖ still has to fall with it, "
             "by ηλ/(1 + ‖x*‖²q²/(c‖w‖²(1 − q²)²))",
             f"from g0 = {STARTS[0]:g} it fell by {slope:.2f}·ηλ a step (measured); from g0 = "
-            f"{STARTS[1]:g} log q fell by {slowed[0]:.2f} in all where the second form says "
-            f"{slowed[1]:.2f} and ηλ a step {slowed[2]:.2f}",
-            0.8 < slope < 1.25 and abs(slowed[0] / slowed[1] - 1.0) < 0.2,
+            f"{STARTS[1]:g} log q fell by {fallen:.2f} in all, where the second form says "
+            f"{foreseen:.2f} and ηλ a step {whole:.2f}",
+            bool(0.8 < slope < 1.25 and abs(fallen / foreseen - 1.0) < 0.2),
         ),
     )
     remark = f"Here η = γ = {STEP:g} and λ = {decay:g}."
     return Result(data, {"wn": length * len(STARTS)}, findings, remark=remark)
 
 
-def _slowed(step: Any, q: Any, square: Any, first: int, decay: float) -> tuple[float, float, float]:
-    """How much log q fell after the edge: measured, by the slower rate along the way, and ηλ each.
-
-    A solution has ‖x‖² = g*²/(1 − q²), and log q + ‖x‖²/2c‖w‖² loses ηλ a step, c = γ/η = 1; its
-    derivative by log q is the divisor.
+def _forgetting(first: float, square: float, times: Any, decay: float) -> Any:
+    """q after the edge, from q there and ‖w‖² there: log q + ‖x‖²/2c‖w‖² loses ηλ a step, c = γ/η =
+    1, and a solution has ‖x‖² = g*²/(1 − q²); so log q itself loses less while q is not small.
     """
-    late = step >= first
-    divisor = 1.0 + NORM**2 * q**2 / (square * (1.0 - q**2) ** 2)
-    each = STEP * decay * np.diff(step[late])
-    fallen = float(np.log(q[late][0] / q[late][-1]))
-    return fallen, float((each / divisor[late][1:]).sum()), float(each.sum())
+    q = np.full(times.shape, first)
+    for place, passed in enumerate(np.diff(times)):
+        now = q[place]
+        slower = 1.0 + NORM**2 * now**2 / (square * (1.0 - now**2) ** 2)
+        q[place + 1] = now * np.exp(-STEP * decay * passed / slower)
+    return q

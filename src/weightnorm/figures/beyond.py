@@ -16,6 +16,14 @@ RATES = (0.85, 0.9, 0.95, 0.98)
 PALE, WARM = "#DCE9F2", "#F6D9C6"  # of regions behind markers
 
 
+def _marks(axis: Any, values: tuple[float, ...]) -> None:
+    """Numbers along a logarithmic axis, in plain type, without those between."""
+    from matplotlib.ticker import NullFormatter
+
+    axis.set_ticks(values, labels=[f"{value:g}" for value in values])
+    axis.set_minor_formatter(NullFormatter())
+
+
 def stability(figure: Figure, axes: Axes, data: Any) -> None:
     """Where steps are stable, how fast they are, and runs on both sides of the edge."""
     eta, gamma = data.direction_step.values, data.scale_step.values
@@ -32,7 +40,10 @@ def stability(figure: Figure, axes: Axes, data: Any) -> None:
     axes.contour(eta, gamma, rate, levels=[1.0], colors="black", linewidths=2.0)
     place = np.unravel_index(int(np.argmin(data.rate.values)), data.rate.shape)
     fell = data.run_grown.values < 1.0
-    for chosen, face, text in ((fell, "black", "run: residual fell"), (~fell, "white", "run: it grew")):
+    for chosen, face, text in (
+        (fell, "black", "run: residual fell"),
+        (~fell, "white", "run: it grew"),
+    ):
         where = data.run_direction_step.values[chosen], data.run_scale_step.values[chosen]
         axes.plot(*where, "o", mfc=face, mec=ORANGE, mew=1.2, markersize=5, label=text)
     axes.plot(
@@ -45,6 +56,8 @@ def stability(figure: Figure, axes: Axes, data: Any) -> None:
         xscale="log", yscale="log", xlim=(eta[0], eta[-1]), ylim=(gamma[0], gamma[-1]),
         xlabel="step of the direction, η", ylabel="step of the scale, γ",
     )  # fmt: skip
+    _marks(axes.xaxis, (0.01, 0.1))
+    _marks(axes.yaxis, (0.1, 1.0, 10.0))
     axes.legend(loc="lower left", fontsize=9, framealpha=0.95)
 
 
@@ -124,7 +137,8 @@ def cycle(figure: Figure, axes: Any, data: Any) -> None:
             (~row.run_trapped.values & ~row.run_converged.values, "s", "black"),
         ):
             axis.plot(g0[chosen], cosine[chosen], marker, color=colour, markersize=5, mew=1.4)
-        axis.set(xscale="log", xlabel="scale of the start, g₀")
+        axis.set(xscale="log", xlabel="scale of the start, g₀", xlim=(x[0], x[-1]))
+        _marks(axis.xaxis, (0.1, 1.0, 10.0))
         axis.set_title(f"step of the scale, γ = {float(row.scale_step):g}", fontsize=10)
     axes[0].set_ylabel("cosine to the solution, ⟨w₀, w*⟩")
     handles = [
@@ -151,24 +165,21 @@ def decay(figure: Figure, axes: Any, data: Any) -> None:
     right.set_ylabel("λmax(K)", color=ORANGE)
     axes[1].plot(step, first.loss.values, color="black", linewidth=0.7)
     axes[1].set(yscale="log", ylabel="loss", ylim=(1e-16, 10.0))
-    etalam = data.attrs["step_size"] * data.attrs["direction_decay"]
+    _marks(axes[1].yaxis, (1e-15, 1e-10, 1e-5, 1.0))
+    axes[1].minorticks_off()
     for place, colour in enumerate((PURPLE, BLUE)):
         row = data.isel(start_scale=place)
-        q = row.direction_perp_norm.values
         text = f"from g₀ = {float(row.start_scale):g}"
-        axes[2].plot(step, q, color=colour, linewidth=1.3, label=text)
-        late = step >= edges[place]
-        if place == 0:
-            line, dashes = np.exp(-etalam * (step[late] - step[late][0])), "--"
-        else:
-            square, gstar2 = row.direction_norm_squared.values, data.attrs["minimum_norm"] ** 2
-            fall = etalam / (1.0 + gstar2 * q**2 / (square * (1.0 - q**2) ** 2))
-            line = np.exp(-np.cumsum(fall[late] * np.gradient(step[late])))
-            dashes = "-."
-        named = "predicted: by ηλ a step" if place == 0 else "predicted, where q is large"
-        line = q[late][0] * line
-        axes[2].plot(step[late], line, dashes, color="black", linewidth=1.0, label=named)
+        axes[2].plot(step, row.direction_perp_norm.values, color=colour, linewidth=1.4, label=text)
+        told = row.predicted_perp_norm.values
+        axes[2].plot(step, told, "--", color="black", linewidth=1.0,
+                     label="" if place == 0 else "predicted")  # fmt: skip
+    late = step >= edges[1]  # the second start, which keeps much
+    lost = data.attrs["step_size"] * data.attrs["direction_decay"] * (step[late] - step[late][0])
+    line = told[late][0] * np.exp(-lost)
+    axes[2].plot(step[late], line, ":", color="black", linewidth=1.2, label="by ηλ a step")
     axes[2].set(yscale="log", ylabel="q = ‖w⊥‖/‖w‖", xlabel="step", xlim=(0, step[-1]))
+    _marks(axes[2].yaxis, (0.01, 0.1, 1.0))
     axes[2].legend(fontsize=9, ncols=2, loc="lower left", framealpha=1.0, edgecolor="none")
     for axis in axes:
         axis.axvline(edges[0], color="0.3", linewidth=0.9, linestyle=":")

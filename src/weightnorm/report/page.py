@@ -123,8 +123,7 @@ def _findings(sections: Sequence[Section], who: str, heading: str = "") -> str:
     if not rows:
         return ""
     head = "".join(
-        f"<th scope=col>{name}</th>"
-        for name in ("statement", who, "we found", "verdict")
+        f"<th scope=col>{name}</th>" for name in ("statement", who, "we found", "verdict")
     )
     return f"{heading}<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
 
@@ -137,9 +136,7 @@ def _figure(section: Section, alt: str) -> str:
     picture = base64.b64encode(section.picture).decode()
     table = base64.b64encode(section.csv.encode()).decode()
     label = _text(_label(section))
-    heading = (
-        f"<h3>{label}</h3>" if section.beyond else f"<h2>{label}: {_text(section.title)}</h2>"
-    )
+    heading = f"<h3>{label}</h3>" if section.beyond else f"<h2>{label}: {_text(section.title)}</h2>"
     return (
         f'<section id="{section.name}">{heading}\n'
         f'<figure><img src="data:image/png;base64,{picture}" '
