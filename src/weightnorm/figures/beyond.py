@@ -20,7 +20,7 @@ def _marks(axis: Any, values: tuple[float, ...]) -> None:
     """Numbers along a logarithmic axis, in plain type, without those between."""
     from matplotlib.ticker import NullFormatter
 
-    axis.set_ticks(values, labels=[f"{value:g}" for value in values])
+    axis.set_ticks(values, labels=[f"{value:g}".replace("e-0", "e-") for value in values])
     axis.set_minor_formatter(NullFormatter())
 
 
