@@ -132,7 +132,8 @@ def moved_table(rows):
         what = f"batches of {row['batch_size']}" if "batch_size" in row else ""
         beta = named(row.get("momentum", 0.0), row.get("nesterov", False))
         shown = [f"{row[k]:.5f}" for k in ("norm", "predicted", "flow")]
-        name = f"{METHODS[row['method']]}, {what or 'momentum ' + beta}"
+        plain = "no momentum" if beta == "none" else f"momentum {beta}"
+        name = f"{METHODS[row['method']]}, {what or plain}"
         lines.append([name, f"{row['step']:g}", f"{row['equivalent_step']:.3f}", *shown])
     head = ["training", "η = γ", "equivalent step", "run", "predicted", "small steps"]
     return table(head, lines)
@@ -241,7 +242,7 @@ def page():
     slow = wn.run(wn.RPGD(0.01, 0.01), PROBLEM, G0, W0)
     rpgd, wn_table, warning = beyond_the_line()
     refused, ends = refusals()
-    rows, least, gd = layer()
+    (rows, least, gd), off = layer(), known["decay"]["ridge_off"]
     text = Path(__file__).with_name("steps-template.md").read_text(encoding="utf-8")
     values = {
         "norm": known["norm"], "rule_eta": 2.0 / (known["norm"] ** 2 * known["lambda_max"]),
@@ -249,6 +250,7 @@ def page():
         "thresholds": threshold_table(known["thresholds"]), "rpgd": rpgd, "wn_table": wn_table,
         "warning": fill(f"> {warning}", 98, subsequent_indent="> "),
         "moved": moved_table(known["moved"]), "decay": known["decay"], "layer": rows,
+        "ridge": "within 1e-9 of it" if off < 1e-9 else f"{off:.0e} away from it",
         "least": least, "gd": gd, "ends": ends,
         "refused": "\n".join(fill(r, 98, subsequent_indent="  ") for r in refused.split("\n")),
     }  # fmt: skip
