@@ -101,7 +101,12 @@ def beyond_the_line():
         ends = [f"{v:.3f}" for v in (result.norm, result.direction_norm, top)]
         lines.append([f"{eta:g}", *ends])
     wn_table = table(["η", "‖x‖ at the end", "‖w‖ at the end, from 1", "λmax(K) there"], lines)
-    return rpgd, wn_table, warning
+    large = []
+    for gamma in (12.0, 30.0):
+        result, _ = warned(wn.WeightNorm(ETA, gamma), LONG)
+        end = f"ends at ‖x‖ = {result.norm:.2f}" if result.status == "converged" else result.status
+        large.append(f"γ = {gamma:g} {end}")
+    return rpgd, wn_table, warning, " and ".join(large).replace("diverged", "diverges")
 
 
 def moved_ends():
@@ -240,7 +245,7 @@ def page():
     known = numbers()
     fast = wn.run(wn.RPGD(*[wn.schedules.stable()] * 2), PROBLEM, G0, W0)
     slow = wn.run(wn.RPGD(0.01, 0.01), PROBLEM, G0, W0)
-    rpgd, wn_table, warning = beyond_the_line()
+    rpgd, wn_table, warning, large = beyond_the_line()
     refused, ends = refusals()
     (rows, least, gd), off = layer(), known["decay"]["ridge_off"]
     text = Path(__file__).with_name("steps-template.md").read_text(encoding="utf-8")
@@ -248,6 +253,7 @@ def page():
         "norm": known["norm"], "rule_eta": 2.0 / (known["norm"] ** 2 * known["lambda_max"]),
         "rule_gamma": 2.0 / known["lambda_max"], "fast": fast, "slow": slow,
         "thresholds": threshold_table(known["thresholds"]), "rpgd": rpgd, "wn_table": wn_table,
+        "large": large,
         "warning": fill(f"> {warning}", 98, subsequent_indent="> "),
         "moved": moved_table(known["moved"]), "decay": known["decay"], "layer": rows,
         "ridge": "within 1e-9 of it" if off < 1e-9 else f"{off:.0e} away from it",

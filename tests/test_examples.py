@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
@@ -69,6 +70,91 @@ def test_the_measured_page_of_priors_is_what_the_example_gives():
     assert mine[1] == pytest.approx(theirs[1], abs=0.003)
 
 
+@pytest.fixture(scope="module")
+def steps():
+    import importlib.util
+
+    path = Path(__file__).parents[1] / "examples" / "steps.py"
+    spec = importlib.util.spec_from_file_location("steps_example", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    return example
+
+
+NUMBER = r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
+
+
+def test_the_page_of_steps_is_what_the_example_gives(steps):
+    """Word for word, and its numbers to what a CPU may change; its Python runs."""
+    stored = (Path(__file__).parents[1] / "docs" / "steps.md").read_text(encoding="utf-8")
+    made = steps.page()
+    assert [re.sub(NUMBER, "#", t) for t in made.split()] == [
+        re.sub(NUMBER, "#", t) for t in stored.split()
+    ]
+    mine, theirs = ([float(n) for n in re.findall(NUMBER, t)] for t in (made, stored))
+    assert len(mine) > 150
+    assert mine == pytest.approx(theirs, rel=2e-2, abs=1e-5)
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", stored, flags=re.S):
+        exec(block, names)
+    assert names["found"].stable
+    assert f"takes {names['fast'].num_steps} steps" in stored
+
+
+def test_the_numbers_of_steps_for_programs(steps):
+    import json
+
+    path = Path(__file__).parents[1] / "docs" / "steps.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    made = json.loads(json.dumps(steps.finite(steps.numbers())))
+    assert made.keys() == stored.keys()
+    chart, edge = stored["map"], made["map"].pop("edge_scale_step")
+    assert edge == pytest.approx(chart.pop("edge_scale_step"), rel=1e-6)
+    assert np.allclose(made["map"]["rate"], chart["rate"], rtol=1e-6)
+    for row, eta in enumerate(chart["direction_step"]):  # the map and its edge say the same
+        below = np.array(chart["scale_step"]) < edge[row]
+        assert np.array_equal(below, chart["stable"][row]), eta
+    for one, other in zip(made["thresholds"], stored["thresholds"], strict=True):
+        assert one == {k: v if v is None else pytest.approx(v) for k, v in other.items()}
+        plain = stored["thresholds"][0]["threshold"]
+        beta, share = other["momentum"], other["threshold"] / plain
+        assert share == pytest.approx((1 + beta) / (1 + 2 * beta * other["nesterov"]))
+    for one in made["moved"]:
+        assert abs(one["norm"] - one["predicted"]) <= one["error"]
+        assert abs(one["norm"] - one["predicted"]) < 0.1 * abs(one["norm"] - one["flow"])
+    told = made["decay"]
+    assert told["edge_reached"] == pytest.approx(told["edge_predicted"], rel=0.1)
+    assert told["ridge_off"] < 1e-9
+
+
+def test_the_words_for_torch_users():
+    """c = (lr of g / lr of v)·‖v0‖², against what torch's weight_norm does with SGD: x = g·v/‖v‖ in
+    every row, a bias, and a rate for g and one for v.
+    """
+    import weightnorm as wn
+
+    rng = np.random.default_rng(0)
+    X, Y, W0 = (rng.standard_normal(s) for s in ((8, 20), (8, 2), (2, 20)))
+    W0 /= np.sqrt(20)
+    end = wn.theory.linear_layer_limit(X, Y, W0, scale_ratio=0.25, method="wn")
+    off = []
+    for rate in (2e-3, 5e-4):
+        v, b = W0.copy(), np.zeros(2)
+        g = np.linalg.norm(v, axis=1)[:, None]
+        for _ in range(int(12 / rate)):
+            size = np.linalg.norm(v, axis=1)[:, None]
+            unit = v / size
+            residual = X @ (g * unit).T + b - Y
+            slope = residual.T @ X
+            along = (unit * slope).sum(axis=1)[:, None]
+            v = v - rate * g / size * (slope - along * unit)
+            g, b = g - 0.25 * rate * along, b - rate * residual.sum(axis=0)
+        assert np.abs(residual).max() < 1e-6
+        off.append(np.abs(np.abs(g[:, 0]) - end.norm).max())
+    assert off[1] < 2e-3
+    assert off[1] < 0.4 * off[0]  # of first order in the rates
+
+
 def _numbers(text):
     return {
         name: float(value)
@@ -113,7 +199,9 @@ def test_the_guide_runs():
 
 
 PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
-PAGES += [f"docs/{n}.md" for n in ("guide", "figures", "benchmarks", "estimators", "sweep-files")]
+PAGES += [
+    f"docs/{n}.md" for n in ("guide", "steps", "figures", "benchmarks", "estimators", "sweep-files")
+]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -97,6 +97,16 @@ def test_every_statement_about_the_figures_has_a_finding(made):
         "figure-4-bottom-robust": True,
         "figure-5-refined": True,
         "phase-diagram": False,
+        "beyond-stability-side": True,
+        "beyond-stability-rate": True,
+        "beyond-norms-share": True,
+        "beyond-norms-within": True,
+        "beyond-methods-limits": True,
+        "beyond-methods-batch-norm": True,
+        "beyond-cycle-rule": True,
+        "beyond-decay-edge": True,
+        "beyond-decay-stays": True,
+        "beyond-decay-forgets": True,
     }
 
 
