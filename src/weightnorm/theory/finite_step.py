@@ -32,8 +32,8 @@ class FiniteStepLimit(Limit):
     Attributes
     ----------
     drift : float
-        The predicted change of I = log(‖w⊥‖/‖w‖) + g²/2cN over the run, first order in the step;
-        N = ‖w‖² where the run began.
+        The predicted change of I = log(‖w⊥‖/‖w‖) + g²/2c over the run, first order in the step;
+        c times ‖w0‖² for weight normalization.
     error : float
         How far a run ends from the prediction at most, in ‖x‖, ‖x⊥‖ and the distance to x* alike,
         where `.applies`: second order in the step for full batches, an estimate with a constant
@@ -176,7 +176,7 @@ def finite_step_limit(
         norm=norm,
         perp_norm=perp,
         distance=perp,
-        drift=found.change,
+        drift=_drift(training, found, norm),
         error=max(error, INTEGRATION * (change + norm * found.variation)) + ROUNDING * norm
         if found.done
         else np.inf,
@@ -211,6 +211,13 @@ def _sampled(problem: Any, setup: Setup, direction: Any, batch_size: Any) -> Any
     unit = _validate.direction("direction", direction, problem.shape[1])
     z0 = space.start(unit)[0][:-1]
     return space.problem.matrix, problem.y, z0, (m - size) / ((m - 1) * size)
+
+
+def _drift(training: Training, found: Drift, norm: float) -> float:
+    """The change of I from that of J: log‖w⊥‖ + g²/2cN has the ‖w‖ of the moment in it."""
+    grown = found.square / training.square
+    shift = norm * (norm / (2.0 * training.ratio * training.square)) * (1.0 - 1.0 / grown)
+    return float(found.change - 0.5 * np.log(grown) + shift)
 
 
 def _keeps_sign(setup: Setup, ratio: float, sign: float, margin: float) -> bool:
