@@ -17,7 +17,7 @@ from .setup import Setup, require_target, set_up
 from .statement import assume
 
 # of the change that all drifts together could make, per unit of the equivalent step: the constant
-# of the second order, measured over thousands of runs (see docs/theory.md)
+# of the second order, measured over thousands of runs (tests/test_beyond.py)
 SECOND_ORDER = 3.0
 INTEGRATION = 1e-7  # relative accuracy of the integration along the flow
 WIDE = 6.0  # standard deviations of the end that mini-batches may take a run
