@@ -99,6 +99,16 @@ class TestBefore:
         assert "trap: rPGD with the curvature step" in texts[0]
         assert f"does not converge from {stuck} of 12 starts" in texts[0]
 
+    @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+    def test_the_largest_steps_are_found_in_any_unit(self, unit):
+        problem = wn.LeastSquares([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0]], [unit, unit])
+        method = wn.RPGD(10.0 / unit**2, 0.1)
+        _, texts = said(lambda: wn.run(method, problem, unit, [1.0, 1.0, 1.0], max_steps=5))
+        eta = float(texts[0].split("direction_step=")[2].split()[0])
+        gamma = 0.1 * eta * unit**2 / 10.0
+        assert wn.theory.norm_bracket(problem, 0.999 * eta, 0.999 * gamma) is not None
+        assert wn.theory.norm_bracket(problem, 1.001 * eta, 1.001 * gamma) is None
+
     @settings(deadline=None, max_examples=60)
     @given(st.integers(0, 10**6))
     def test_no_run_converges_that_was_warned_of(self, seed):

@@ -15,7 +15,7 @@ from .refuse import momentum_of
 from .stability import largest_scale_step
 
 Array = NDArray[np.float64]
-TINIEST = 1e-12  # what steps are multiplied with at least, in search of stable ones
+TINIEST = 1e-40  # what steps are multiplied with at least, in search of stable ones
 AT_ONCE, ROUNDS = 64, 5
 
 
