@@ -118,7 +118,8 @@ class TestBefore:
         problem = wn.LeastSquares(A, A @ rng.standard_normal(m + 2))
         low, top = float(problem.target @ problem.target), float(problem.curvature)
         method = wn.RPGD(10 ** rng.uniform(-1, 1) / (low * top), 10 ** rng.uniform(-1, 1) / top)
-        tolerance = 1e-12 * float(problem.y @ problem.y)
+        # an unstable run wanders, and meets a larger tolerance by chance
+        tolerance = 1e-22 * float(problem.y @ problem.y)
         run, texts = said(
             lambda: wn.run(
                 method,
