@@ -15,7 +15,7 @@ help:
 	@echo "make mutate      falsify every theory function in turn: the certificate must notice (minutes)"
 	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
 	@echo "make bench       install the peers and measure against them, side by side"
-	@echo "make docs        write docs/claims.md, erratum.md and priors.md anew, from what they tell of"
+	@echo "make docs        write docs/claims.md, erratum.md, priors.md and steps.md anew, from what they tell of"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
 
@@ -68,6 +68,8 @@ reproduce: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/weightnorm verify --markdown docs/claims.md --erratum docs/erratum.md
 	$(BIN)/python examples/priors.py --all > docs/priors.md
+	$(BIN)/python examples/steps.py > docs/steps.md
+	$(BIN)/python examples/steps.py --json > docs/steps.json
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \

@@ -95,7 +95,8 @@ def _explained(problem: Any, eta: float, gamma: float, beta: float, ahead: bool,
     share = stable_share(problem, eta, gamma, top)
     return (
         f"rPGD with direction_step={eta:g} and scale_step={gamma:g} cannot converge: no solution "
-        "is stable at these steps, and a run meets one by chance at most; with their ratio the largest that work are direction_step="
+        "is stable at these steps, and a run meets one by chance at most; with their ratio the "
+        f"largest that work are direction_step="
         f"{share * eta:.4g} and scale_step={share * gamma:.4g} (see wn.theory.norm_bracket)"
     )
 

@@ -19,7 +19,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             help="all (the default), figure-1, figure-2, figure-3[-top|-bottom], "
-            "figure-4[-top|-bottom], figure-5[-left|-right|-refined], phase-diagram."
+            "figure-4[-top|-bottom], figure-5[-left|-right|-refined], phase-diagram, "
+            "beyond[-stability|-norms|-methods|-cycle|-decay]."
         ),
     ] = None,
     quick: Annotated[
@@ -42,7 +43,7 @@ def reproduce(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Regenerate the paper's figures, with the exact theory drawn over the runs, and a report.
+    """Regenerate the paper's figures and five beyond it, with the theory over the runs; a report.
 
     Example: `weightnorm reproduce figure-1 figure-3 --seeds 20`
     """

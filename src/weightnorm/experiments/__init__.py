@@ -1,5 +1,9 @@
-"""The paper's figures as data: one file per experiment, each from seeds to numbers and findings."""
+"""The figures as data: one file per experiment, each from seeds to numbers and findings."""
 
-from .figures import EXPERIMENTS, Experiment
+from .beyond import BEYOND
+from .figures import PAPER
+from .runs import Experiment
+
+EXPERIMENTS: tuple[Experiment, ...] = (*PAPER, *BEYOND)
 
 __all__ = ["EXPERIMENTS", "Experiment"]

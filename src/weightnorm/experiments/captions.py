@@ -65,4 +65,58 @@ CAPTIONS = {
         right of the dashed line, and above its upper branch, the limit printed in the paper is off
         by more than 1 %.
     """,
+    "beyond-stability": """
+        Weights x = g·w/‖w‖ are trained by rPGD, projected gradient descent: the direction w, kept
+        at length 1, with the step η, and the scale g with the step γ, on 20 equations with 50
+        unknowns. Near a solution a step turns the residual (prediction minus target) r into r −
+        Kr, with a matrix K that is known from the data, the steps and ‖x‖. Colours and thin lines:
+        the factor by which a step multiplies the residual in the long run, max|1 − k| over the
+        eigenvalues k of K, at the solution where training with infinitely small steps ends. Thick
+        line: the largest eigenvalue is 2, and beyond it the solution is unstable. Markers are runs
+        that begin a millionth away from that solution, with steps 5 % under and 5 % over the line:
+        filled where the residual fell within 100 steps, hollow where it grew. Inside the dotted
+        rectangle, η‖x‖²λmax < 2 and γλmax < 2, all is stable: the simple rule, with λmax the
+        largest eigenvalue of AAᵀ and A the matrix of the equations.
+    """,
+    "beyond-norms": """
+        Weights x = g·w/‖w‖, trained by rPGD (w kept at length 1) and by weight normalization (WN, w
+        of any length), on 20 equations with 50 unknowns; the norm of the weights at the end.
+        Infinitely small steps would end at the dashed line. Left: with momentum β, the share of
+        the last step that is added to the next, of the plain kind (heavy ball) and of Nesterov's.
+        Right: with mini-batches, so many equations drawn at random for every step; bars are one
+        standard deviation over seeds. Markers are runs, lines the prediction made before them: to
+        first order in the step, momentum and batches move the end by an amount that can be
+        computed along the path of infinitely small steps.
+    """,
+    "beyond-methods": """
+        Four ways to train the same weights from the same direction w0, against the scale g0 of the
+        start, ‖x0‖: gradient descent on the weights x themselves; weight normalization, x = g·w/‖w‖
+        with the scale g and the direction w trained; rPGD, which keeps w at length 1; and batch
+        normalization of a linear model, x = g·w/‖Aw‖, where A is the data. Markers are the norms
+        at the end of runs, lines the exact limits for small steps; the dotted line is the smallest
+        norm of all solutions. Batch norm never moves the part of w that the data cannot see, so it
+        ends at the same place from every scale, whatever that is.
+    """,
+    "beyond-cycle": """
+        rPGD trains x = g·w with w of length 1; its step for w is 1/g² and γ that for the scale g,
+        on data with orthonormal rows, A Aᵀ = I. It can end in a cycle of two states, in which g
+        changes its sign at every step and the loss stays above that of zero weights. The map is
+        over the start: its scale g0, and the cosine between its direction w0 and that of the
+        solution (negative: it points away from it); the part of w0 that the data sees has length
+        0.8. Shaded: the rule, computed from the start alone, says that the run is trapped. Markers
+        are runs of 1,000 steps: crosses ended in the cycle, dots at zero loss. A smaller step γ
+        shrinks the region; freezing the first step of g empties it.
+    """,
+    "beyond-decay": """
+        Weight normalization, x = g·w/‖w‖, with decay λ of the direction w: every step multiplies w
+        by 1 − ηλ besides, with η the step of w and γ that of g. That changes no prediction, but
+        the shorter w is, the larger its steps are in effect. Top: ‖w‖² falls, and with it the
+        largest eigenvalue λmax(K) rises to 2 and stays about there; K is the matrix with which a
+        step takes Kr off a small residual r, and beyond 2 a solution is unstable. The vertical
+        line is when that was predicted to happen. Middle: from then on the loss comes in bursts.
+        Bottom: q = ‖w⊥‖/‖w‖, the share of the direction that the data cannot see, and so all that
+        is left of the start. It stands still before the edge and falls after it: by a factor e^−ηλ
+        a step where q is small, and more slowly (dashed: predicted) where it is large, from a
+        start of larger scale g0; there e^−ηλ a step would be the dotted line.
+    """,
 }

@@ -1,9 +1,8 @@
-"""The experiments of the paper and one beyond it."""
+"""The experiments of the paper, and two that go on from them; `beyond.py` has others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from . import sensing
 from .captions import CAPTIONS
 from .runs import (
     NORM,
+    Experiment,
     Finding,
     Result,
     Settings,
@@ -32,17 +32,6 @@ START = 2.8
 PLANE = LeastSquares([[1.0, 0.0]], [1.0])  # Figure 2: one equation, two unknowns
 START_A, SMALLER, START_F = (-0.15, 0.9), (-0.1, 0.55), (0.5, 1.6)  # its starts
 SLOW = 0.02  # its slow scale: the ratio of rates
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A figure: its name, what it shows in our words, and how its data is made."""
-
-    name: str
-    title: str
-    caption: str
-    kind: str
-    compute: Callable[[Settings], Result]
 
 
 def _equal(step: float) -> dict[str, Any]:
@@ -253,7 +242,7 @@ def _experiment(
     return Experiment(name, title, " ".join(CAPTIONS[name].split()), kind, compute)
 
 
-EXPERIMENTS: tuple[Experiment, ...] = (
+PAPER: tuple[Experiment, ...] = (
     _experiment("figure-1", "Equal small steps", "norms", figure_1),
     _experiment("figure-2", "Paths in the plane", "paths", figure_2),
     _experiment("figure-3-top", "Equal large steps", "norms", figure_3_top),

@@ -25,11 +25,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of the paper about its experiments, and what the data says.
+    """A statement about an experiment, of the paper or of the theory, and what the data says.
 
     Attributes
     ----------
     id, paper, found : str
+        `paper` is the statement: the paper's, or the theory's for the figures beyond the paper.
     holds : bool
     """
 
@@ -71,6 +72,21 @@ class Settings:
     quick: bool = False
     tell: Progress = field(default=lambda name: None, compare=False)
     folder: Path | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure: its name, what it shows in our words, and how its data is made.
+
+    `beyond` is True for the figures of the part "Beyond the paper".
+    """
+
+    name: str
+    title: str
+    caption: str
+    kind: str
+    compute: Callable[[Settings], Result]
+    beyond: bool = False
 
 
 def run_seeds(
@@ -174,3 +190,8 @@ def largest_scale_within(data: xarray.Dataset, algorithm: str, share: float) -> 
     if far[0]:
         return np.nan
     return float(data.scale.values[int(np.argmax(far)) - 1 if far.any() else -1])
+
+
+def variable(dims: tuple[str, ...], values: Any, text: str) -> tuple[Any, ...]:
+    """A variable of a dataset, with what it is."""
+    return dims, np.asarray(values), {"long_name": text}

@@ -12,6 +12,7 @@ from ..plot import end_norms
 from ..plot import path as draw_paths
 from ..plot.phase import draw_phase
 from ..plot.style import LOOKS, RC, SHORT
+from . import beyond
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +42,10 @@ def render(kind: str, data: Any) -> dict[str, bytes]:
     import matplotlib.pyplot as plt
 
     with mpl.rc_context(RC):
-        columns, width, height = _LAYOUTS.get(kind, (1, 7.0, 4.2))
-        figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained")
+        rows, columns, width, height = _LAYOUTS.get(kind, (1, 1, 7.0, 4.2))
+        figure, axes = plt.subplots(
+            rows, columns, figsize=(width, height), layout="constrained", sharex=rows > 1
+        )
         _KINDS[kind](figure, axes, data)
         pictures = {}
         for suffix in ("png", "svg", "pdf"):
@@ -167,7 +170,12 @@ def _refined(figure: Figure, axes: Any, data: Any) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False, fontsize=9)
 
 
-_LAYOUTS = {"paths": (1, 6.4, 6.0), "readings": (2, 10.0, 4.4), "refined": (3, 13.0, 4.4)}
+_LAYOUTS = {  # rows, columns, width, height
+    "paths": (1, 1, 6.4, 6.0),
+    "readings": (1, 2, 10.0, 4.4),
+    "refined": (1, 3, 13.0, 4.4),
+    **beyond.LAYOUTS,
+}
 _KINDS: dict[str, Any] = {
     "sensing": _sensing,
     "refined": _refined,
@@ -176,4 +184,5 @@ _KINDS: dict[str, Any] = {
     "readings": _readings,
     "paths": _paths,
     "phase": _phase,
+    **beyond.KINDS,
 }

@@ -19,6 +19,7 @@ STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 52rem;  margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
+h3 { font-size: 1.1rem; margin-top: 2rem; }
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
 figcaption, .soft { color: var(--soft); font-size: .93rem; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; }
@@ -33,6 +34,15 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
+BEYOND = (
+    "The paper follows training with small, fixed steps, without momentum, batches or decay. These "
+    "figures go on from there. Each puts a statement of our theory, computed before anything ran, "
+    "beside runs: which steps can work at all, where training ends with momentum, with "
+    "mini-batches and with batch normalization, which starts never get there, and what decay of "
+    "the direction does in the long run. Nothing here is a claim of the paper."
+)
+
+
 @dataclass(frozen=True)
 class Section:
     """A figure in the report."""
@@ -43,6 +53,7 @@ class Section:
     picture: bytes
     csv: str
     findings: Sequence[Finding]
+    beyond: bool = False
 
 
 def write_report(
@@ -59,9 +70,17 @@ def write_report(
         "2020), run anew by "
         "weightnorm, with the exact theory drawn over the runs.</p>",
         _contents(sections, certificate),
-        _findings(sections),
     ]
-    body += [_figure(section, alt_texts[section.name]) for section in sections]
+    paper = [section for section in sections if not section.beyond]
+    beyond = [section for section in sections if section.beyond]
+    if paper:
+        title = "What the paper says of its figures, and what we found"
+        body.append(_findings(paper, "the paper says", f"<h2>{title}</h2>"))
+        body += [_figure(section, alt_texts[section.name]) for section in paper]
+    if beyond:
+        body.append(f'<h2 id="beyond">Beyond the paper</h2>\n<p>{_text(BEYOND)}</p>')
+        body.append(_findings(beyond, "the theory says"))
+        body += [_figure(section, alt_texts[section.name]) for section in beyond]
     if certificate is not None:
         body.append(_certificate(certificate))
     body.append(_facts(facts))
@@ -76,18 +95,25 @@ def write_report(
 
 
 def _contents(sections: Sequence[Section], certificate: Certificate | None) -> str:
-    items = [f'<a href="#{section.name}">{_text(_label(section.name))}</a>' for section in sections]
-    if certificate is not None:
-        items.append('<a href="#certificate">Certificate</a>')
-    items.append("<a href=#facts>How it was made</a>")
-    return f'<nav aria-label="Contents"><p>{" · ".join(items)}</p></nav>'
+    def links(beyond: bool) -> list[str]:
+        own = [section for section in sections if section.beyond == beyond]
+        return [f'<a href="#{section.name}">{_text(_label(section))}</a>' for section in own]
+
+    lines = [links(beyond=False)]
+    if later := links(beyond=True):
+        lines.append([f'<a href="#beyond">Beyond the paper</a>: {later[0]}', *later[1:]])
+    last = ['<a href="#certificate">Certificate</a>'] if certificate is not None else []
+    lines.append([*last, '<a href="#facts">How it was made</a>'])
+    text = "".join(f"<p>{' · '.join(line)}</p>" for line in lines if line)
+    return f'<nav aria-label="Contents">{text}</nav>'
 
 
-def _label(name: str) -> str:
-    return name.replace("-", " ").capitalize()
+def _label(section: Section) -> str:
+    """What the contents call a figure: as the paper numbers it, or what it is about."""
+    return section.title if section.beyond else section.name.replace("-", " ").capitalize()
 
 
-def _findings(sections: Sequence[Section]) -> str:
+def _findings(sections: Sequence[Section], who: str, heading: str = "") -> str:
     rows = [
         f"<tr><td>{_text(finding.id)}</td><td>{_text(finding.paper)}</td><td>{_text(finding.found)}</td>"
         f"{_verdict(finding.holds)}</tr>"
@@ -97,11 +123,9 @@ def _findings(sections: Sequence[Section]) -> str:
     if not rows:
         return ""
     head = "".join(
-        f"<th scope=col>{name}</th>"
-        for name in ("statement", "the paper says", "we found", "verdict")
+        f"<th scope=col>{name}</th>" for name in ("statement", who, "we found", "verdict")
     )
-    table = f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
-    return f"<h2>What the paper says of its figures, and what we found</h2>{table}"
+    return f"{heading}<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
 
 
 def _verdict(holds: bool) -> str:
@@ -111,9 +135,10 @@ def _verdict(holds: bool) -> str:
 def _figure(section: Section, alt: str) -> str:
     picture = base64.b64encode(section.picture).decode()
     table = base64.b64encode(section.csv.encode()).decode()
+    label = _text(_label(section))
+    heading = f"<h3>{label}</h3>" if section.beyond else f"<h2>{label}: {_text(section.title)}</h2>"
     return (
-        f'<section id="{section.name}">'
-        f"<h2>{_text(_label(section.name))}: {_text(section.title)}</h2>\n"
+        f'<section id="{section.name}">{heading}\n'
         f'<figure><img src="data:image/png;base64,{picture}" '
         f'alt="{html.escape(alt, quote=True)}">\n'
         f"<figcaption>{_text(section.caption)}</figcaption></figure>\n"

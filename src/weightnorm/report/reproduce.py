@@ -47,7 +47,9 @@ class Reproduced:
 
 
 def choose(names: Sequence[str]) -> list[Experiment]:
-    """The experiments of these names; "all" is all of them, "figure-3" both of its panels."""
+    """The experiments of these names; "all" is all of them, "figure-3" both of its panels,
+    "beyond" those beyond the paper.
+    """
     known = (
         {"all"} | {e.name for e in EXPERIMENTS} | {e.name.rsplit("-", 1)[0] for e in EXPERIMENTS}
     )
@@ -121,7 +123,15 @@ def reproduce(
         caption = alt_texts[experiment.name] = _caption(experiment, result)
         picture, findings = pictures["png"], result.findings
         sections.append(
-            Section(experiment.name, experiment.title, caption, picture, tables[""], findings)
+            Section(
+                experiment.name,
+                experiment.title,
+                caption,
+                picture,
+                tables[""],
+                findings,
+                experiment.beyond,
+            )
         )
     certificate = None
     if with_certificate:
@@ -190,7 +200,8 @@ def numpy_time(results: dict[str, Result]) -> float:
 def tables_of(data: Any) -> dict[str, str]:
     """The data of a figure as CSV, by how the name of the file goes on.
 
-    "" has one row per point of the figure, "-runs" one row per run, where the figure has seeds.
+    "" has one row per point of the figure, "-runs" one row per run, where the figure has seeds or
+    runs beside a map.
 
     Parameters
     ----------
@@ -205,8 +216,8 @@ def tables_of(data: Any) -> dict[str, str]:
     if "status" in data:  # in words: a CSV file has no place for what the numbers mean
         words = np.array([status.value for status in Status])
         data["status"] = (data.status.dims, words[data.status.values])
-    runs = [name for name in data.data_vars if "seed" in data[name].dims]
-    frames = {"": data.drop_vars([*runs, "seed"], errors="ignore")}
+    runs = [name for name in data.data_vars if {"seed", "run"} & set(data[name].dims)]
+    frames = {"": data.drop_vars([*runs, "seed", "run"], errors="ignore")}
     if runs:
         frames["-runs"] = data[runs]
     return {
