@@ -176,7 +176,7 @@ def finite_step_limit(
         norm=norm,
         perp_norm=perp,
         distance=perp,
-        drift=found.change,
+        drift=_change_of_invariant(training, found, norm),
         error=max(error, INTEGRATION * (change + norm * found.variation)) + ROUNDING * norm
         if found.done
         else np.inf,
@@ -227,6 +227,13 @@ def _keeps_sign(setup: Setup, ratio: float, sign: float, margin: float) -> bool:
         if found != sign or not settled.holds:
             return False
     return True
+
+
+def _change_of_invariant(training: Training, found: Drift, norm: float) -> float:
+    """That of log q + g²/2cN, N of the start, from that of log‖w⊥‖ + g²/2cN, N of each moment."""
+    grown = found.square / training.square
+    shift = norm / training.ratio * (norm / training.square) * (1.0 - 1.0 / grown)
+    return found.change + 0.5 * (shift - float(np.log(grown)))
 
 
 def _end(setup: Setup, training: Training, found: Drift, more: float) -> tuple[float, float]:
