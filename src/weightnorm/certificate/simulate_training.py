@@ -208,3 +208,98 @@ def layer_flow(
     start = np.concatenate([[size], row / size, [bias or 0.0]])
     end = solve_ivp(move, (0.0, time), start, method="LSODA", rtol=1e-10, atol=1e-12).y[:, -1]
     return end[0] * end[1:-1] / np.linalg.norm(end[1:-1]), float(end[-1])
+
+
+def margin_path(
+    rows: Array, w: Array, g0: float, scales: tuple[float, ...]
+) -> list[tuple[Array, float]]:
+    """The WN flow of the logistic loss Σ log(1 + e^{−z_iᵀx}), c = 1, by its scale: at each the unit
+    direction and loss × time. ŵ′ = g(v/⟨ŵ, v⟩ − ŵ), v = −∇L.
+    """
+    from scipy.integrate import solve_ivp
+
+    def parts(g: float, u: Array) -> tuple[float, Array]:
+        odds = np.exp(-(rows @ (g * u)))
+        return float(np.sum(np.log1p(odds))), (odds / (1.0 + odds)) @ rows
+
+    def move(g: float, state: Array) -> Array:
+        u = state[:-1] / np.linalg.norm(state[:-1])
+        loss, v = parts(g, u)
+        along = float(u @ v)
+        turn = g * (v / along - u)
+        # loss × time: L/⟨ŵ, v⟩ and what L loses along the way
+        lost = float(v @ (u + g * turn)) / loss
+        return np.append(turn, loss / along - state[-1] * lost)
+
+    found, state, at = [], np.append(w, 0.0), g0
+    for g in scales:
+        state = solve_ivp(move, (at, g), state, method="LSODA", rtol=1e-9, atol=1e-12).y[:, -1]
+        at = g
+        found.append((state[:-1] / np.linalg.norm(state[:-1]), float(state[-1])))
+    return found
+
+
+def grouped_flow(
+    A: Array, y: Array, g: Array, w: Array, parts: list[slice], c: Array, time: float
+) -> tuple[Array, Array]:
+    """The flow of x = (g_k·w_k/‖w_k‖)_k after a time: the scales, and the unit directions."""
+    from scipy.integrate import solve_ivp
+
+    k = len(parts)
+    unit = np.concatenate([w[part] / np.linalg.norm(w[part]) for part in parts])
+
+    def move(t: float, state: Array) -> Array:
+        scales, turned = state[:k], state[k:]
+        x = np.concatenate(
+            [
+                scale * turned[part] / np.linalg.norm(turned[part])
+                for scale, part in zip(scales, parts, strict=True)
+            ]
+        )
+        pull = A.T @ (A @ x - y)
+        by_g, by_w = [], []
+        for scale, part in zip(scales, parts, strict=True):
+            u = turned[part] / np.linalg.norm(turned[part])
+            s = float(u @ pull[part])
+            by_g.append(s)
+            by_w.append(scale * (pull[part] - s * u))
+        return -np.concatenate([c * np.array(by_g), *by_w])
+
+    start = np.concatenate([g, unit])
+    end = solve_ivp(move, (0.0, time), start, method="LSODA", rtol=1e-10, atol=1e-12).y[:, -1]
+    return end[:k], end[k:]
+
+
+def coordinate_ends(angles: Array) -> dict[str, Array]:
+    """What WN by gradient descent, by Adam and by signs keep of the start that A = [1, 0]R does
+    not see, for rotations R by these angles, in degrees; the step is 0.001.
+    """
+    turn = np.deg2rad(angles)
+    a = np.column_stack([np.cos(turn), -np.sin(turn)])
+    off = np.column_stack([np.sin(turn), np.cos(turn)])
+    ends = {}
+    for rule in ("wn", "adam", "sign"):
+        g, w = np.full(angles.shape, 0.5), 0.6 * a + 0.8 * off
+        m = np.zeros((angles.size, 3))
+        v, kept, going = m.copy(), np.zeros(angles.size), np.ones(angles.size, dtype=bool)
+        for t in range(1, 60_000):
+            n = np.sqrt(np.sum(w * w, axis=1))
+            u = w / n[:, None]
+            seen = np.sum(a * u, axis=1)
+            r = g * seen - 1.0
+            stop = going & (np.abs(r) <= (1e-3 if rule == "sign" else 1e-9))
+            kept = np.where(stop, g * np.sum(off * u, axis=1), kept)
+            going &= ~stop
+            if not going.any():
+                break
+            across = (r * g / n)[:, None] * (a - seen[:, None] * u)
+            slope = np.column_stack([r * seen, across])
+            move = slope
+            if rule == "sign":
+                move = np.sign(slope)
+            elif rule == "adam":
+                m, v = 0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope**2
+                move = m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+            g, w = g - 1e-3 * move[:, 0], w - 1e-3 * move[:, 1:]
+        ends[rule] = kept
+    return ends
