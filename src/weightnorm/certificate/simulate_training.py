@@ -167,7 +167,7 @@ def decayed_flow(A: Array, y: Array, g: float, w: Array, c: float, mu: float, ti
 
     V = np.linalg.svd(A, full_matrices=False)[2]
     inside = V @ w
-    perp = float(np.sqrt(max(0.0, 1.0 - inside @ inside)))
+    perp = float(np.sqrt(max(0.0, 1.0 - float(inside @ inside))))
 
     def move(t: float, state: Array) -> Array:
         g, log, z = state[0], state[1], state[3:]

@@ -26,9 +26,6 @@ def mirror_potential(evidence: Evidence, rng: Rng, instances: int) -> None:
     """Flows of three losses, stopped at some time: nearest to the start in the divergence among
     all weights with the same predictions; and ψ against quadrature.
     """
-    from scipy.integrate import quad
-
-    changed = 0
     for index in evidence.over(range(max(9, instances))):
         it = make(rng, ("general", "orthogonal"), condition=3.0)
         c = float(rng.choice([0.3, 1.0, 5.0])) * it.gstar**2
@@ -39,31 +36,37 @@ def mirror_potential(evidence: Evidence, rng: Rng, instances: int) -> None:
         g, w = flow_at(gradient, it.g0, it.w0, c, time)
         x = g * w / np.linalg.norm(w)
         x0 = it.g0 * it.w0 * np.sign(g * it.g0)
-        changed += g * it.g0 < 0
         others = x + it.gstar * rng.choice([1e-3, 0.1, 1.0], (12, 1)) * np.array(
             [it.perp(rng.standard_normal(x.size)) for _ in range(12)]
         )
         own = theory.bregman(x, x0, c)
         evidence.true("nearest", (theory.bregman(others, x0, c) > own).all(), loss=loss)
         away = it.perp(_slope_of_potential(x, c) - _slope_of_potential(x0, c))
-        size = np.linalg.norm(_slope_of_potential(x, c))
-        evidence.at_most("∇ψ(x) − ∇ψ(x0) in the rows", np.linalg.norm(away), 1e-6 * size)
+        size = float(np.linalg.norm(_slope_of_potential(x, c)))
+        left = float(np.linalg.norm(away))
+        evidence.at_most("∇ψ(x) − ∇ψ(x0) in the rows", left, 1e-6 * size)
         far = np.vstack([x, others])
         for each, psi in zip(far, theory.potential(far, c), strict=True):
             top = float(np.linalg.norm(each))
-            seen = quad(lambda s: np.exp(s * s / (2 * c)), 0.0, top, epsabs=0, epsrel=1e-11)[0]
+            seen = _potential(top, c)
             evidence.equal("ψ", psi, seen, rtol=1e-9, c=c)
             start = float(np.linalg.norm(x0))
-            first = quad(lambda s: np.exp(s * s / (2 * c)), 0.0, start, epsabs=0, epsrel=1e-11)[0]
+            first = _potential(start, c)
             lost = seen - first - _slope_of_potential(x0, c) @ (each - x0)
             rounding = 1e-9 * (abs(seen) + abs(first))
             evidence.equal("D", theory.bregman(each, x0, c), lost, rtol=1e-8, atol=rounding)
     _at_the_ends(evidence)
 
 
+def _potential(size: float, c: float) -> float:
+    from scipy.integrate import quad
+
+    return float(quad(lambda s: np.exp(s * s / (2 * c)), 0.0, size, epsabs=0, epsrel=1e-11)[0])
+
+
 def _slope_of_potential(x: Array, c: float) -> Array:
     size = float(np.linalg.norm(x))
-    return np.exp(size**2 / (2 * c)) * x / size
+    return np.asarray(np.exp(size**2 / (2 * c)) * x / size)
 
 
 def _at_the_ends(evidence: Evidence) -> None:
@@ -319,7 +322,7 @@ def margin_offset(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.true("support", np.array_equal(said.support, support))
         evidence.equal("α", said.dual, dual[support], rtol=1e-5)
         gaps = np.nan_to_num([said.others, gap], posinf=-1.0)
-        evidence.equal("Δ", *gaps, rtol=1e-6)
+        evidence.equal("Δ", gaps[0], gaps[1], rtol=1e-6)
         # ρ in the span of the support, ⟂ v, with Zρ + κ = −log α
         Z, n = rows[support], support.size
         system = np.zeros((n + 1, n + 1))
@@ -392,12 +395,12 @@ def label_noise(evidence: Evidence, rng: Rng, instances: int) -> None:
     for kind in ("reaches", "settles", "settles", "wn", "wn"):
         it = make(rng, ("general",), condition=1.3, m=3)
         V = np.linalg.svd(it.A, full_matrices=False)[2]
-        A, x = np.column_stack([it.A @ V.T, np.zeros(3)]), np.append(V @ it.x / it.gstar, 0.0)
+        wide, x = np.column_stack([it.A @ V.T, np.zeros(3)]), np.append(V @ it.x / it.gstar, 0.0)
         c = {"reaches": 0.3, "settles": 6.0, "wn": 0.5}[kind]
-        cases.append((kind, Instance(A, x, 1.0, x, c, kind)))
+        cases.append((kind, Instance(wide, x, 1.0, x, c, kind)))
     eta, sigma = 0.03, 0.2
     A, y, g, w, made, gamma = [], [], [], [], [], []
-    for place, (kind, it) in enumerate(cases):
+    for place, (_, it) in enumerate(cases):
         said = theory.noise_equilibrium(it.problem, eta, it.c, sigma)
         size = max(1.15, said.norm * (1.0 if place == 1 else 1.2 if place == 2 else 1.0))
         off = np.sqrt(size**2 - 1)
@@ -417,7 +420,7 @@ def label_noise(evidence: Evidence, rng: Rng, instances: int) -> None:
     def kept() -> Array:
         length = np.linalg.norm(runs.w, axis=1)
         log = np.log(np.abs(runs.w[:, -1]) / length)
-        return np.where(on, length**4, log + runs.g**2 / (2 * ratio))
+        return np.asarray(np.where(on, length**4, log + runs.g**2 / (2 * ratio)))
 
     for _ in range(burn):
         runs.step()

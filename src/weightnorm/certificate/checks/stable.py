@@ -63,8 +63,10 @@ def _separate(it: Instance, method: str, g: float, w: Array) -> tuple[Array, Arr
         def steps(eta: float, gamma: float) -> Any:
             return normalised_step(by_x, method, eta, gamma)
 
-    # a small step: rPGD's own is not linear in η, its linearisation is
-    return tuple(shrinkage(residual, steps(*each), state) for each in ((1.0, 0.0), (0.0, 1.0)))
+    return (
+        shrinkage(residual, steps(1.0, 0.0), state),
+        shrinkage(residual, steps(0.0, 1.0), state),
+    )
 
 
 def _rate(K: Array, beta: float, nesterov: bool) -> float:
@@ -136,7 +138,7 @@ def _maps(evidence: Evidence, rng: Rng) -> None:
             one = theory.stability(it.problem, norm, eta[place[0]], gamma[place[1]], method)
             for name in ("stable", "rate", "max_direction_step", "max_scale_step"):
                 both = np.nan_to_num([getattr(whole, name)[place], getattr(one, name)], posinf=-1)
-                evidence.equal(name, *both, rtol=1e-12)
+                evidence.equal(name, both[0], both[1], rtol=1e-12)
         evidence.true("shapes", whole.eigenvalues.shape == (7, 5, 3))
     seen = theory.stability(it.problem, norm, 1.5 / lam, 0.0, "gd")
     evidence.equal("gradient descent", seen.eigenvalues, 1.5 / lam * it.lam, rtol=1e-10)
@@ -172,18 +174,17 @@ def _from_nearby(evidence: Evidence, rng: Rng) -> None:
             base = (0.3 / it.gstar**2, 0.3 * g**2 / float(it.y @ it.y))
             said = theory.stability(it.problem, abs(g), *base, method, beta, ahead)
             for share in (0.97, 1.03):
-                for steps in (
-                    (share * said.max_direction_step, base[1]),
-                    (base[0], share * said.max_scale_step),
-                ):
-                    made.append((method == "wn", beta, ahead, share, *steps))
-    wn, beta, ahead, share, eta, gamma = (np.array(each) for each in zip(*made, strict=True))
+                wide = (share * said.max_direction_step, base[1])
+                tall = (base[0], share * said.max_scale_step)
+                made += [(method == "wn", beta, ahead, share, *each) for each in (wide, tall)]
+    columns = [np.array(each) for each in zip(*made, strict=True)]
+    wn, betas, nesterov, shares, eta, gamma = columns
     n = len(made)
     start = unit + 1e-8 * rng.standard_normal((n, unit.size))
     start /= np.linalg.norm(start, axis=1)[:, None]
     runs = Runs(
         np.repeat(it.A[None], n, 0), np.repeat(it.y[None], n, 0), np.full(n, g), start, eta, gamma,
-        wn=wn, beta=beta, nesterov=ahead,
+        wn=wn, beta=betas, nesterov=nesterov,
     )  # fmt: skip
     runs.step()
     first = np.linalg.norm(runs.residual, axis=1)
@@ -192,9 +193,9 @@ def _from_nearby(evidence: Evidence, rng: Rng) -> None:
         runs.step()
         widest = np.maximum(widest, np.linalg.norm(runs.residual, axis=1))
     for place in range(n):
-        kind = {"wn": wn[place], "beta": beta[place], "nesterov": ahead[place]}
+        kind = {"wn": wn[place], "beta": betas[place], "nesterov": nesterov[place]}
         grown = widest[place] / first[place]
-        evidence.true("a run beside a solution", (grown > 1e3) == (share[place] > 1), **kind)
+        evidence.true("a run beside a solution", (grown > 1e3) == (shares[place] > 1), **kind)
 
 
 def _convex_loss(evidence: Evidence, rng: Rng) -> None:
@@ -231,7 +232,8 @@ def _edges(it: Instance, eta: float, gamma: float, top: float) -> tuple[float, f
         K = eta * (G * pull - outer) + gamma / G * outer
         return float(np.linalg.eigvalsh(K).max()) - top
 
-    left, right = low, max(low, top / eta / float(it.lam.max()) + low, gamma * (it.y @ it.y))
+    left = low
+    right = max(low, top / eta / float(it.lam.max()) + low, gamma * float(it.y @ it.y))
     far = right
     for _ in range(90):  # thirds, for the smallest
         one, two = left + (right - left) / 3, right - (right - left) / 3
@@ -241,7 +243,7 @@ def _edges(it: Instance, eta: float, gamma: float, top: float) -> tuple[float, f
         return None
     while over(far) <= 0:
         far *= 2
-    ends = []
+    ends: list[float] = []
     for outside in (low, far):
         inside = best
         if over(outside) <= 0:
@@ -273,24 +275,23 @@ def norm_bracket(evidence: Evidence, rng: Rng, instances: int) -> None:
             bound = it.gstar**2 if index % 6 else 0.0
             evidence.at_most("γ‖y‖²/top", np.sqrt(max(bound, gamma * square / top)), said[0])
     it = make(rng, ("general",), condition=3.0, m=3)
-    eta, gamma = np.geomspace(0.05, 2, 6) / it.gstar**2, np.array([0.0, 0.5, 3.0])
-    whole = theory.norm_bracket(it.problem, eta[:, None], gamma)
+    etas, gammas = np.geomspace(0.05, 2, 6) / it.gstar**2, np.array([0.0, 0.5, 3.0])
+    whole = theory.norm_bracket(it.problem, etas[:, None], gammas)
     assert whole is not None
     for place in np.ndindex(6, 3):
-        one = theory.norm_bracket(it.problem, eta[place[0]], gamma[place[1]])
+        one = theory.norm_bracket(it.problem, etas[place[0]], gammas[place[1]])
         ends = (np.nan, np.nan) if one is None else one
         both = np.nan_to_num([whole[0][place], whole[1][place]], nan=-1.0)
         evidence.equal("one by one", both, np.nan_to_num(ends, nan=-1.0), rtol=1e-12)
     for gamma0 in (0.0, 3.0 * it.gstar**2 / float(it.y @ it.y)):  # the direction does not move
-        ends = theory.norm_bracket(it.problem, 0.0, gamma0)
-        assert ends is not None
+        open_end = theory.norm_bracket(it.problem, 0.0, gamma0) or (np.nan, np.nan)
         low = np.sqrt(max(it.gstar**2, gamma0 * float(it.y @ it.y) / 2))
-        evidence.equal("the lowest", ends[0], low, rtol=1e-9)
-        evidence.true("no largest", np.isinf(ends[1]))
+        evidence.equal("the lowest", open_end[0], low, rtol=1e-9)
+        evidence.true("no largest", np.isinf(open_end[1]))
     square_A = np.array([[1.0, 0.5], [0.2, 2.0]])
     only = LeastSquares(square_A, square_A @ [1.0, 1.0])
-    ends = theory.norm_bracket(only, 0.1, 0.1)
-    evidence.equal("the only solution", (0.0, 0.0) if ends is None else ends, 2**0.5, rtol=1e-9)
+    both_ends = theory.norm_bracket(only, 0.1, 0.1) or (np.nan, np.nan)
+    evidence.equal("the only solution", both_ends, 2**0.5, rtol=1e-9)
     evidence.true("too large for it", theory.norm_bracket(only, 0.1, 9.0) is None)
     evidence.true("too large for it", theory.norm_bracket(only, 9.0, 0.1) is None)
     _settled(evidence, rng)

@@ -264,7 +264,7 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
         ratio, kappa = float(rng.choice([0.5, 1.0, 3.0])), float(rng.choice([0.5, 2.0]))
         b0 = 0.3 if bias else 0.0
         said = theory.linear_layer_limit(X, Y, W, ratio, bias, name, kappa, b0)
-        kind = {"n": n, "d": d, "k": k, "centred": centred, "bias": bias, "method": name}
+        kind: dict[str, Any] = {"n": n, "d": d, "centred": centred, "bias": bias, "method": name}
         evidence.true("a closed form", said.closed_form == (centred or not bias), **kind)
         evidence.true("it applies", said.applies, **kind)
         for row in range(k):

@@ -225,8 +225,8 @@ found, printed = norm(60 * (w - v) - rho) / norm(rho), 0.05
         proof=(
             "The gradient by block k is A_kᵀφ′, in the row space of A_k. With s_k = ⟨ŵ_k, "
             "A_kᵀφ′⟩: ġ_k = −c_k·s_k and ẇ_k⊥ = g_k·s_k·w_k⊥ as for one block [invariant]. So "
-            "d log‖ŵ_k⊥‖ = g_k·s_k = −g_k·ġ_k/c_k = −d(g_k²/2c_k). The k equations and Ax = y leave "
-            "more unknowns than they fix where several blocks share the fit."
+            "d log‖ŵ_k⊥‖ = g_k·s_k = −g_k·ġ_k/c_k = −d(g_k²/2c_k). The k equations and Ax = y "
+            "leave more unknowns than they fix where several blocks share the fit."
         ),
         instance=(
             "A = [1, 0, 2, 0] in two blocks, y = 1, g = (0.5, −0.7), directions (0.6, 0.8) and "
@@ -257,15 +257,15 @@ found, printed = (np.log(s[4:]) + s[:2] ** 2 / 2 for s in (z, start))
             "Noise of standard deviation σ on every y at every step, γ = cη. On average to order "
             "η² (not proved with an error): rPGD on the solutions has log q + G/2c change by "
             "−(η²σ²/2)[G·tr(AAᵀ) − (2 + c/G)‖y‖²] a step. So it reaches x* if and only if "
-            "tr(AAᵀ)g*² ≥ (2 + c/g*²)‖y‖², and else settles at G = (‖y‖²/tr)(1 + √(1 + c·tr/‖y‖²)): "
-            "always for m = 1. WN: ‖w‖⁴ grows by 2η²σ²(G·tr − ‖y‖²) a step; q falls until "
-            "c‖w‖²‖y‖² > G(G·tr − ‖y‖²), and then rises."
+            "tr(AAᵀ)g*² ≥ (2 + c/g*²)‖y‖², and else settles at G = (‖y‖²/tr)(1 + √(1 + "
+            "c·tr/‖y‖²)): always for m = 1. WN: ‖w‖⁴ grows by 2η²σ²(G·tr − ‖y‖²) a step; q falls "
+            "until c‖w‖²‖y‖² > G(G·tr − ‖y‖²), and then rises."
         ),
         proof=(
             "For each draw of the noise the loss is one of Ax, so J has no change of first order, "
-            "and E ΔJ = (η²/2)tr(J″Cov) as for [batch-limit], with V_s = σ²‖Aŵ‖² = σ²‖y‖²/G and V_p "
-            "= σ²(tr − ‖y‖²/G) at a solution: cV_s − g²V_p + g²V_s. Setting it to 0 gives G. WN: N′ "
-            "= N + η²g²p/N gives N² the growth 2η²G·V_p, and dJ = (η²/2)k(V_s, V_p), k of "
+            "and E ΔJ = (η²/2)tr(J″Cov) as for [batch-limit], with V_s = σ²‖Aŵ‖² = σ²‖y‖²/G and "
+            "V_p = σ²(tr − ‖y‖²/G) at a solution: cV_s − g²V_p + g²V_s. Setting it to 0 gives G. "
+            "WN: N′ = N + η²g²p/N gives N² the growth 2η²G·V_p, and dJ = (η²/2)k(V_s, V_p), k of "
             "[momentum-limit], less what N does to log q. Measured: rPGD's log q within 5 %, the "
             "equilibrium within 1.7 %, N within 1 %."
         ),

@@ -192,9 +192,9 @@ found, printed = abs((z[0] - g) / (u[0] - g) / 3 - 1), 0.01
             "Batches of b of m rows without replacement, gradients scaled by m/b, y in A's reach. "
             "On average [momentum-limit] with more terms: V_p next to ρp and V_s next to ρs² for "
             "WN; for rPGD dI gains (h/2)[cV_s − g²V_p + a₂g²V_s], a₂ = (1 − β)/(1 + β) (Nesterov: "
-            "((1 + β)² + β⁴/(1 − β²))(1 − β)²). V_s = f(mΣr_i²(a_iᵀŵ)² − s²), V_p = f(mΣr_i²‖Pa_i‖² "
-            "− p), f = (m − b)/((m − 1)b). The invariant has no noise of first order: the end "
-            "spreads by O(h^{3/2})."
+            "((1 + β)² + β⁴/(1 − β²))(1 − β)²). V_s = f(mΣr_i²(a_iᵀŵ)² − s²), V_p = "
+            "f(mΣr_i²‖Pa_i‖² − p), f = (m − b)/((m − 1)b). The invariant has no noise of first "
+            "order: the end spreads by O(h^{3/2})."
         ),
         proof=(
             "Each batch's loss is one of Ax with its own rows, so its gradient F_B leaves the "
@@ -256,7 +256,7 @@ A, y, g, w = np.array([[1.0, 0, 0], [1, 2, 0]]), np.array([1.0, -1]), 1.5, np.ar
 N, p = w @ w, A.T @ (A @ (g * w / norm(w)) - y)
 J, S = lambda g, w: np.append(np.log(w[2]) + g**2 / (4 * (w @ w)), w @ w), (w @ p) ** 2 / N
 found = (np.mean([J(*wn(A, y, g, w, e, 2 * e)) for e in (5e-4, -5e-4)], axis=0) - J(g, w)) / 2.5e-7
-printed = (2 / N - (g / N) ** 2) * S / 2 * e1 + (p @ p - S) * g**2 / N * (e2 - (g / N) ** 2 / 4 * e1)
+printed = (2 / N - (g / N) ** 2) * S / 2 * e1 + (p @ p - S) * g**2 / N * (e2 - g**2 / 4 / N**2 * e1)
 """,
         relation="=",
     ),
@@ -267,7 +267,7 @@ printed = (2 / N - (g / N) ** 2) * S / 2 * e1 + (p @ p - S) * g**2 / N * (e2 - (
         group="beyond",
         paper="beyond the paper",
         functions=("weight_decay_limit",),
-        verdict="Decay of the scale leads to ridge regression from every start that does not stall.",
+        verdict="Decay of the scale leads to ridge from every start that does not stall.",
         printed="–",
         exact=(
             "With the penalty ½μg², μ > 0, and y ≠ 0: along the flow log‖w⊥‖ + g²/2c + μ∫g² is "
