@@ -176,7 +176,7 @@ def finite_step_limit(
         norm=norm,
         perp_norm=perp,
         distance=perp,
-        drift=_drift(training, found, norm),
+        drift=_change_of_invariant(training, found, norm),
         error=max(error, INTEGRATION * (change + norm * found.variation)) + ROUNDING * norm
         if found.done
         else np.inf,
@@ -213,13 +213,6 @@ def _sampled(problem: Any, setup: Setup, direction: Any, batch_size: Any) -> Any
     return space.problem.matrix, problem.y, z0, (m - size) / ((m - 1) * size)
 
 
-def _drift(training: Training, found: Drift, norm: float) -> float:
-    """The change of I from that of J: log‖w⊥‖ + g²/2cN has the ‖w‖ of the moment in it."""
-    grown = found.square / training.square
-    shift = norm * (norm / (2.0 * training.ratio * training.square)) * (1.0 - 1.0 / grown)
-    return float(found.change - 0.5 * np.log(grown) + shift)
-
-
 def _keeps_sign(setup: Setup, ratio: float, sign: float, margin: float) -> bool:
     """Whether the scale ends with this sign from starts on both sides of the drift as well."""
     if setup.q0 == 0.0 or setup.start_loss < setup.zero_loss:
@@ -234,6 +227,13 @@ def _keeps_sign(setup: Setup, ratio: float, sign: float, margin: float) -> bool:
         if found != sign or not settled.holds:
             return False
     return True
+
+
+def _change_of_invariant(training: Training, found: Drift, norm: float) -> float:
+    """That of log q + g²/2cN, N of the start, from that of log‖w⊥‖ + g²/2cN, N of each moment."""
+    grown = found.square / training.square
+    shift = norm / training.ratio * (norm / training.square) * (1.0 - 1.0 / grown)
+    return found.change + 0.5 * (shift - float(np.log(grown)))
 
 
 def _end(setup: Setup, training: Training, found: Drift, more: float) -> tuple[float, float]:
