@@ -268,8 +268,9 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.true("a closed form", said.closed_form == (centred or not bias), **kind)
         evidence.true("it applies", said.applies, **kind)
         for row in range(k):
-            c = ratio * float(W[row] @ W[row]) if name == "wn" else ratio
-            x, b = layer_flow(X, Y[:, row], W[row], (c, kappa), b0 if bias else None, 400.0)
+            slower = float(W[row] @ W[row]) if name == "wn" else 1.0  # v turns at the rate 1/‖v‖²
+            rates = ratio * slower, kappa * slower
+            x, b = layer_flow(X, Y[:, row], W[row], rates, b0 if bias else None, 400.0)
             evidence.equal("the row", said.weight[row], x, rtol=3e-6, **kind)
             evidence.equal("the bias", said.bias[row], b, rtol=3e-6, atol=1e-7, **kind)
             evidence.equal("its norm", said.norm[row], np.linalg.norm(x), rtol=3e-6, **kind)
