@@ -1,13 +1,13 @@
 """What the theory knows before a run: steps that can settle nowhere, starts that lead into a cycle.
 
-It asks only where the run itself has factorised A, compares a few numbers first, and keeps the
-answer with the problem; so a run that can converge pays next to nothing.
+It compares a few numbers first, and `outlook` keeps the answer with the problem; so a run that can
+converge pays next to nothing.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,50 +18,39 @@ from .methods import RPGD
 from .schedules import Schedule, stable_below
 
 Array = NDArray[np.float64]
+Say = Callable[[Array, Array], str]
 EQUAL = 1e-12  # eigenvalues of AAᵀ this close, relatively, are equal
-_KNOWN: WeakKeyDictionary[Any, dict[tuple[Any, ...], str]] = WeakKeyDictionary()
+OUTLOOKS: WeakKeyDictionary[Any, dict[Any, Say | None]] = WeakKeyDictionary()
 
 
-def warn_before(
-    methods: Mapping[str, Any],
-    problem: Any,
-    scales: Array,
-    units: Array,
-    tolerance: float,
-    stack: int,
-) -> None:
-    """Warn once of methods that can settle nowhere, and of starts that end in the 2-cycle.
+def outlook(method: Any, problem: Any) -> Say | None:
+    """What there is to say of runs of a method: a function of the scales (k,) and unit directions
+    (n, d) of their starts, which gives "" or a sentence; None if there is nothing, whatever the
+    start.
+
+    The problem is one that runs reduce, so that this needs no factorisation of its own.
+    """
+    if type(method) is not RPGD or not hasattr(problem, "with_targets"):
+        return None
+    known = OUTLOOKS.setdefault(problem, {})
+    if method not in known:
+        nowhere = _settles_nowhere(method, problem)
+        known[method] = (lambda scales, units: nowhere) if nowhere else _cycle(method, problem)
+    return known[method]
+
+
+def warn_of(texts: Mapping[str, str], stack: int) -> None:
+    """Warn once of what there is to say of methods, by name; nothing where all is well.
 
     Parameters
     ----------
-    methods : mapping of name -> method
-    problem : Problem
-        It is asked only if it is least squares and factorised.
-    scales : (k,) array
-        The scales of the starts.
-    units : (n, d) array
-        Their unit directions; every direction has every scale.
-    tolerance : float
-        Of the loss; with zero all steps are wanted, whatever they do, and nothing is said.
+    texts : mapping of name -> str
     stack : int
         How many calls up the warning is shown.
     """
-    if not tolerance > 0 or not getattr(problem, "is_factorised", False):
-        return
-    found = []
-    for name, method in methods.items():
-        if type(method) is not RPGD:
-            continue
-        text = _settles_nowhere(method, problem) or _trapped(method, problem, scales, units)
-        if text:
-            found.append(text if len(methods) == 1 else f"{name}: {text}")
+    found = [f"{name}: {text}" if len(texts) > 1 else text for name, text in texts.items() if text]
     if found:
-        warnings.warn("; ".join(found), RuntimeWarning, stacklevel=stack)
-
-
-def predictable(methods: Mapping[str, Any], problem: Any) -> bool:
-    """Whether the theory has something to say before a run: of rPGD on least squares."""
-    return hasattr(problem, "with_targets") and any(type(m) is RPGD for m in methods.values())
+        warnings.warn("; ".join(found), RuntimeWarning, stacklevel=stack + 1)
 
 
 def undisturbed(method: Any) -> bool:
@@ -92,11 +81,7 @@ def _settles_nowhere(method: Any, problem: Any) -> str:
     largest = float(small.curvature)
     if max(eta * float(small.target @ small.target), gamma) * largest < top:
         return ""
-    known = _KNOWN.setdefault(problem, {})
-    key = (eta, gamma, beta, ahead)
-    if key not in known:
-        known[key] = _explained(problem, eta, gamma, beta, ahead, top)
-    return known[key]
+    return _explained(problem, eta, gamma, beta, ahead, top)
 
 
 def _explained(problem: Any, eta: float, gamma: float, beta: float, ahead: bool, top: float) -> str:
@@ -110,38 +95,42 @@ def _explained(problem: Any, eta: float, gamma: float, beta: float, ahead: bool,
     share = stable_share(problem, eta, gamma, top)
     return (
         f"rPGD with direction_step={eta:g} and scale_step={gamma:g} cannot converge: no solution "
-        "is stable at these steps; with their ratio the largest that work are direction_step="
+        "is stable at these steps, and a run meets one by chance at most; with their ratio the "
+        f"largest that work are direction_step="
         f"{share * eta:.4g} and scale_step={share * gamma:.4g} (see wn.theory.norm_bracket)"
     )
 
 
-def _trapped(method: Any, problem: Any, scales: Array, units: Array) -> str:
-    """That starts lead into the 2-cycle of rPGD with the curvature step, and how to avoid it."""
+def _cycle(method: Any, problem: Any) -> Say | None:
+    """What to say of starts that lead into the 2-cycle of rPGD with the curvature step."""
     turn, grow = method.schedules
-    step = settled_value(grow)
-    small = problem.reduce().problem
-    plain = undisturbed(method) and not method.momentum and small.curvatures is not None
+    step, small = settled_value(grow), problem.reduce().problem
+    plain = undisturbed(method) and not method.momentum and not turn.share
     if not plain or not turn.per_curvature or turn.phases != (1.0,) or grow.switches:
-        return ""
+        return None
     lam = small.curvatures
     if not step or lam.min() < lam.max() * (1.0 - EQUAL) or not small.target.any():
-        return ""
-    from .theory.cycle import flips
-
+        return None
     gamma, gstar = step * float(lam.max()), float(np.linalg.norm(small.target))
-    g0 = scales[scales != 0.0]
-    if gamma > 1.0 + EQUAL or not g0.size:
-        return ""
-    z = problem.reduce().enter(units)[:, :-1]
-    cosine, parallel = z @ small.target / gstar, np.linalg.norm(z, axis=1)
-    ends = flips(g0, cosine[:, None], parallel[:, None], gstar, gamma) < 0
-    if not ends.any():
-        return ""
-    smallest = np.abs(np.broadcast_to(g0, ends.shape)[ends]).min()
-    many = "this start" if ends.size == 1 else f"{int(ends.sum())} of {ends.size} starts"
-    return (
-        f"rPGD with the curvature step and scale_step={step:g} does not converge from {many} but "
-        f"ends in its 2-cycle: freeze the first step, scale_step=two_phase(0, {step:g}, 1), or "
-        f"take scale_step < {smallest / (gstar + smallest) / lam.max():.3g} (see "
-        "wn.theory.two_cycle)"
-    )
+    if gamma > 1.0 + EQUAL:
+        return None
+
+    def say(scales: Array, units: Array) -> str:
+        from .theory.cycle import flips
+
+        g0 = scales[scales != 0.0]
+        z = problem.reduce().enter(units)[:, :-1]
+        cosine, parallel = z @ small.target / gstar, np.linalg.norm(z, axis=1)
+        ends = flips(g0, cosine[:, None], parallel[:, None], gstar, gamma) < 0
+        if not ends.any():
+            return ""
+        smallest = float(np.abs(np.broadcast_to(g0, ends.shape)[ends]).min())
+        many = "this start" if ends.size == 1 else f"{int(ends.sum())} of {ends.size} starts"
+        return (
+            f"rPGD with the curvature step and scale_step={step:g} does not converge from {many} "
+            f"but ends in its 2-cycle: freeze the first step, scale_step=two_phase(0, {step:g}, 1),"
+            f" or take scale_step < {smallest / (gstar + smallest) / lam.max():.3g} (see "
+            "wn.theory.two_cycle)"
+        )
+
+    return say

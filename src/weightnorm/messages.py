@@ -44,8 +44,7 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
             return (
                 f"the loss is {loss:.6g} at the start already: rescale the problem or start nearer"
             )
-        smaller = _threshold(run) or "try smaller steps"
-        return f"the loss grew to {loss:.6g}, or ‖w‖ overflowed; {smaller}"
+        return f"the loss grew to {loss:.6g}, or ‖w‖ overflowed; {_smaller(run)}"
     floor = batch.problem.known_floor
     unreachable = floor is not None and floor > tolerance
     if status is Status.STATIONARY:
@@ -64,9 +63,15 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
         ("rough", "the loss goes up and down"),
     ):
         if (seen := getattr(judge, name, None)) is not None and seen[0]:
-            return f"{text}; {note}: {_threshold(run) or 'try smaller steps'}"
+            return f"{text}; {note}: {_smaller(run)}"
     known = _threshold(run)
     return f"{text}; {known}" if known else text
+
+
+def _smaller(run: Any) -> str:
+    """The advice to take smaller steps, and how small they must be where that is known."""
+    known = _threshold(run)
+    return f"try smaller steps: {known}" if known else "try smaller steps"
 
 
 def _threshold(run: Any) -> str | None:
@@ -80,17 +85,19 @@ def _threshold(run: Any) -> str | None:
     if not hasattr(run.problem, "with_targets") or not run.problem.is_factorised:
         return None
     position = batch.position()
-    scale, length = float(position.scale[0]), float(position.direction_norm[0])
+    scale, length = np.abs(position.scale[0]), position.direction_norm[0]
     steps = []
     for bound in bind_steps(method, batch.problem):
         with np.errstate(all="ignore"):
-            powers = abs(scale) ** bound.scale_power * length**bound.norm_power
+            powers = scale**bound.scale_power * length**bound.norm_power
             value = bound.values(max(0, batch.clock - 1), 1)[0] * bound.factor
             steps.append(float(value * powers if method.has_scale else value))
-    norm = max(abs(scale), float(np.linalg.norm(run.problem.target)))
+    norm = max(float(scale), float(np.linalg.norm(run.problem.target)))
+    if not np.isfinite([norm, *steps]).all():
+        return None
     options: dict[str, Any] = {"momentum": method.momentum, "nesterov": method.nesterov}
     if method.name in FREE:
-        options["direction_norm"] = length
+        options["direction_norm"] = float(length)
     try:
         found = stability(run.problem, norm, steps[0], steps[1], method=kind, **options)
     except ValueError:  # no y, or weights that are not finite

@@ -26,8 +26,9 @@ from .engine.start import (
 )
 from .engine.start import coordinates as coordinates_of
 from .engine.start import start as start_batch
-from .foresight import predictable, warn_before
+from .foresight import OUTLOOKS, outlook, warn_of
 from .history import KEPT
+from .methods import RPGD
 from .methods.contract import Array, Method
 from .problems import Frame, Problem
 from .result import Interrupted, Result, Status
@@ -121,8 +122,8 @@ def run(
         unit = problem.unit_direction("direction", direction, columns(method))
         g0 = problem.start_scale(scale, unit, columns(method))
         begun = _begin(method, problem, g0, unit, reduced, tolerance, every)
-        if predictable({method.name: method}, problem):
-            warn_before({method.name: method}, problem, g0.ravel(), unit[None], tolerance, 4)
+        if tolerance > 0 and reduced:
+            _foresee(method, problem, g0.ravel(), unit[None])
     else:
         begun = _go_on(method, problem, start, reduced, tolerance, every)
     begun.batch.keeps_units = not {"direction", "weights"}.isdisjoint(kept)
@@ -146,6 +147,16 @@ def run(
 
         message = explain(begun, status, policy)
     return begun.result(status, message, recorder, kept)
+
+
+def _foresee(method: Method, problem: Problem, scale: Array, units: Array) -> None:
+    """Warn of a run that cannot converge; the answer of a method is kept with the problem."""
+    if type(method) is not RPGD or not hasattr(problem, "with_targets"):
+        return
+    known = OUTLOOKS.get(problem, {})
+    say = known[method] if method in known else outlook(method, problem)
+    if say is not None:
+        warn_of({method.name: say(scale, units)}, 4)
 
 
 def _what_to_record(record: Any, keep: Any) -> tuple[int | None, tuple[str, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 from . import _validate
 from ._validate import Vector
 from .engine.grid import compute_grid, require_table
-from .foresight import predictable, warn_before
+from .foresight import outlook, warn_of
 from .grids import COUNTS, Axis, grid_attributes, label_grid, method_coordinates
 from .methods.contract import Method
 from .problems import Problem
@@ -100,12 +100,13 @@ def sweep(
         for name, method in table.items()
     }
     limits = (tolerance, max_steps, coordinates, threads, progress, gradient_tolerance)
-    if coordinates == "reduced" and predictable(flat, problem):
-        problem.reduce()  # as the sweep itself will: kept with the problem
-        units = problem.unit_directions(directions, columns=False)
-        warn_before(
-            flat, problem, _validate.number_or_vector("scales", scales), units, tolerance, 3
-        )
+    if coordinates == "reduced" and _validate.real("tolerance", tolerance, minimum=0.0) > 0:
+        says = {name: say for name, m in flat.items() if (say := outlook(m, problem)) is not None}
+        if says:
+            units = problem.unit_directions(directions, columns=False)
+            g = _validate.number_or_vector("scales", scales)
+            named = {name: says[name](g, units) if name in says else "" for name in flat}
+            warn_of(named, 2)
     grid = compute_grid(problem, flat, scales, directions, *limits)
     names, num_starts = list(tables[0]), grid.arrays["status"].shape[1]
     axes = [Axis("algorithm", names), Axis("start", range(num_starts)), Axis("scale", grid.scales)]

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import theory
-from ..theory import _integrate, _root, _sign, formula
+from ..theory import _drift, _integrate, _rank_one, _root, _sign, _solution, formula, refuse
 from ..theory.index import CLAIMS
 
 # A change inside these does not change what is predicted: messages, checks of input.
 UNTOUCHED_CALLS = {"integer", "real", "array", "vector", "instance", "choice", "broadcast"}
 UNTOUCHED_CALLS |= {"numbers", "squarable", "direction", "errstate", "catch_warnings"}
+UNTOUCHED_CALLS |= {"one_of", "momentum_of", "vector_or_rows"}
 UNTOUCHED_KEYWORDS = {"paper", "xtol", "rtol", "atol", "minimum", "strict", "maximum", "lambdas"}
 SWAPS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -33,7 +34,8 @@ SWAPS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Div: ast.Mult,
 }
 STATEMENTS = {"Bounds", "Comparison", "FiniteStepLimit", "Limit", "TwoCycle", "TwoPhase", "assume"}
-STATEMENTS |= {"_nothing", "all", "bool"}
+STATEMENTS |= {"DecayLimit", "EdgeTime", "LayerLimit", "MarginOffset", "NoiseEquilibrium"}
+STATEMENTS |= {"ScaleSign", "Solved", "Stability", "Drift", "_Steps", "_nothing", "all", "bool"}
 PAIRS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 
 
@@ -51,7 +53,8 @@ def _modules() -> dict[str, types.ModuleType]:
     """The theory's modules with formulas in them, by their last names."""
     public = (inspect.unwrap(getattr(theory, name)) for name in theory.__all__)
     homes = {inspect.getmodule(each) for each in public if inspect.isfunction(each)}
-    found = [_root, _sign, _integrate, formula, *(home for home in homes if home is not None)]
+    private = (_root, _sign, _integrate, _drift, _rank_one, _solution, formula, refuse)
+    found = {*private, *(home for home in homes if home is not None)}
     return {each.__name__.rpartition(".")[2]: each for each in sorted(found, key=repr)}
 
 
@@ -70,10 +73,12 @@ def claims_by_function() -> dict[str, tuple[str, ...]]:
     """Which claims stand on each function of the theory, directly or through others."""
     functions = _theory_functions()
     by_label: dict[str, str] = {key.split(".")[1]: key for key in functions}
-    uses = {
-        key: {by_label[name] for name in _names(function.__code__) if name in by_label}
-        for key, function in functions.items()
-    }
+    methods = _names_by_class()
+    uses = {}
+    for key, function in functions.items():
+        names = _names(function.__code__)
+        names = names.union(*(found for name, found in methods.items() if name in names))
+        uses[key] = {by_label[name] for name in names if name in by_label}
     reached: dict[str, list[str]] = {key: [] for key in functions}
     for claim in CLAIMS:
         todo = [by_label[name] for name in claim.functions if name in by_label]
@@ -85,6 +90,23 @@ def claims_by_function() -> dict[str, tuple[str, ...]]:
                 todo += uses[key]
                 reached[key].append(claim.id)
     return {key: tuple(ids) for key, ids in reached.items() if ids}
+
+
+def _names_by_class() -> dict[str, set[str]]:
+    """What the methods and properties of the theory's classes use, by the name of the class; what
+    they have of a class that one of them makes is theirs as well.
+    """
+    found: dict[str, set[str]] = {}
+    for module in _modules().values():
+        for label, value in vars(module).items():
+            if inspect.isclass(value) and value.__module__ == module.__name__:
+                parts = [
+                    getattr(each, "func", getattr(each, "fget", each))
+                    for each in vars(value).values()
+                ]
+                codes = [each.__code__ for each in parts if inspect.isfunction(each)]
+                found[label] = set().union(*(_names(code) for code in codes))
+    return found
 
 
 def _names(code: types.CodeType) -> set[str]:

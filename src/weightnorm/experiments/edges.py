@@ -108,8 +108,8 @@ def beyond_decay(settings: Settings) -> Result:
     step = tracks[0].step
     square = np.array([track.direction_norm**2 for track in tracks])
     norm = np.array([np.maximum(track.weights_norm, NORM) for track in tracks])
-    at = stability(problem, norm, STEP, STEP, method="wn", direction_norm=np.sqrt(square))
-    largest = at.eigenvalues[..., -1]
+    there = stability(problem, norm, STEP, STEP, method="wn", direction_norm=np.sqrt(square))
+    largest = there.eigenvalues[..., -1]
     q = np.array([track.direction_perp_norm for track in tracks])
     reached = np.array([step[int(np.argmax(row >= 2.0))] for row in largest])
     late = step > reached[0]

@@ -15,7 +15,8 @@ from .refuse import momentum_of
 from .stability import largest_scale_step
 
 Array = NDArray[np.float64]
-LARGEST = 1e3  # times the given steps: no larger ones are looked for
+TINIEST = 1e-40  # what steps are multiplied with at least, in search of stable ones
+AT_ONCE, ROUNDS = 64, 5
 
 
 def norm_bracket(
@@ -75,66 +76,66 @@ def norm_bracket(
 
 
 def stable_share(problem: Any, eta: float, gamma: float, top: float) -> float:
-    """The largest number by which both steps may be multiplied for the bracket not to be empty."""
+    """What both steps may be multiplied with at most for the bracket not to be empty, under 1.
+
+    K is proportional to the steps, so every smaller number will do as well: look at many at once,
+    three times closer each time.
+    """
     at = solved(problem)
-    low, high = 0.0, 1.0
-    while high < LARGEST and not np.isnan(
-        _bracket(at, *_both(high * eta, high * gamma), top)[0][0]
-    ):
-        low, high = high, 2.0 * high
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if np.isnan(_bracket(at, *_both(middle * eta, middle * gamma), top)[0][0]):
-            high = middle
-        else:
-            low = middle
+    low, high = TINIEST, 1.0
+    for _ in range(ROUNDS):
+        tried = np.geomspace(low, high, AT_ONCE)
+        _, fits = _most_stable(at, tried * eta, tried * gamma, top)
+        last = int(np.flatnonzero(fits)[-1]) if fits.any() else 0
+        low, high = float(tried[last]), float(tried[min(last + 1, AT_ONCE - 1)])
     return low
 
 
-def _both(eta: float, gamma: float) -> tuple[Array, Array]:
-    return np.array([eta]), np.array([gamma])
+def _most_stable(
+    at: Solved, eta: Array, gamma: Array, top: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The ‖x‖² that allows the largest scale step, and whether γ is under that step.
 
-
-def _bracket(at: Solved, eta: Array, gamma: Array, top: float) -> tuple[Array, Array]:
-    """The ends in ‖x‖², NaN where there is none.
-
-    The largest stable scale step is a function of ‖x‖² whose level sets are intervals: halve its
-    slope's sign for its top, then look for γ on both sides of it.
+    The largest stable scale step is a function of ‖x‖² whose level sets are intervals: halve by
+    the sign of its slope.
     """
-    first = np.full(eta.shape, at.gstar**2)
-    if not at.free:  # x* is the only solution
-        fits = largest_scale_step(at, first, eta, np.ones_like(eta), top) >= gamma
-        return np.where(fits, first, np.nan), np.where(fits, first, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # ‖x‖²ηλ_i − ηb_i² is a diagonal entry of K's first part
-        last = (top / (eta[:, None] * at.lam) + at.target**2).min(axis=-1)
-        last = np.where(np.isfinite(last), np.maximum(last, first), np.inf)
-    far = np.where(
-        np.isfinite(last), last, np.maximum(first, gamma * float(at.pull @ at.pull) / top)
-    )
-    left, right = first, far
-    for _ in range(HALVINGS):
+    first, last = _range(at, eta, gamma, top)
+    left, right = first, last
+    for _ in range(HALVINGS if at.free else 0):
         middle = 0.5 * (left + right)
         rising = _rises(at, middle, eta, top)
         left, right = np.where(rising, middle, left), np.where(rising, right, middle)
-    best = _better(at, eta, top, first, left)
+    ones = np.ones_like(eta)
+    steps = [largest_scale_step(at, each, eta, ones, top) for each in (first, left)]
+    best = np.where(steps[0] > steps[1], first, left)
+    free = is_below(eta[:, None] * first[:, None] * at.lam, -eta, at.pull**2, top)
+    return best, np.asarray(free & (np.maximum(*steps) >= gamma))
 
-    def fits_at(square: Array) -> NDArray[np.bool_]:
+
+def _range(at: Solved, eta: Array, gamma: Array, top: float) -> tuple[Array, Array]:
+    """The smallest ‖x‖², and one beyond which none is stable; without a step of w any is, from
+    γ‖y‖²/top on.
+    """
+    first = np.full(eta.shape, at.gstar**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # ‖x‖²ηλ_i − ηb_i² is a diagonal entry of K's first part
+        last = (top / (eta[:, None] * at.lam) + at.target**2).min(axis=-1)
+    far = np.maximum(first, gamma * float(at.pull @ at.pull) / top)
+    return first, np.where(np.isfinite(last), np.maximum(last, first), far)
+
+
+def _bracket(at: Solved, eta: Array, gamma: Array, top: float) -> tuple[Array, Array]:
+    """The ends in ‖x‖², NaN where there is none: look for γ on both sides of the best ‖x‖²."""
+    first, last = _range(at, eta, gamma, top)
+    best, found = _most_stable(at, eta, gamma, top)
+    if not at.free:  # x* is the only solution
+        return np.where(found, first, np.nan), np.where(found, first, np.nan)
+
+    def fits(square: Array) -> NDArray[np.bool_]:
         return largest_scale_step(at, square, eta, np.ones_like(eta), top) >= gamma
 
-    low = _edge(fits_at, best, first)
-    high = np.where(np.isinf(last), np.inf, _edge(fits_at, best, far))
-    # without a step of w any norm from the lowest on will do
-    found = fits_at(np.where(np.isinf(last), far, best)) & is_below(
-        eta[:, None] * first[:, None] * at.lam, -eta, at.pull**2, top
-    )
-    return np.where(found, low, np.nan), np.where(found, high, np.nan)
-
-
-def _better(at: Solved, eta: Array, top: float, one: Array, other: Array) -> Array:
-    """Of two squared norms the one that allows the larger scale step."""
-    steps = [largest_scale_step(at, each, eta, np.ones_like(eta), top) for each in (one, other)]
-    return np.where(steps[0] > steps[1], one, other)
+    high = np.where(eta > 0.0, _edge(fits, best, last), np.inf)
+    return np.where(found, _edge(fits, best, first), np.nan), np.where(found, high, np.nan)
 
 
 def _rises(at: Solved, square: Array, eta: Array, top: float) -> NDArray[np.bool_]:
@@ -151,11 +152,9 @@ def _rises(at: Solved, square: Array, eta: Array, top: float) -> NDArray[np.bool
 
 def _edge(fits: Any, inside: Array, outside: Array) -> Array:
     """The last squared norm from `inside` towards `outside` that fits."""
-    outside = np.where(np.isfinite(outside), outside, inside)
-    whole = fits(outside)
     good, bad = inside, outside
     for _ in range(HALVINGS):
         middle = 0.5 * (good + bad)
         fine = fits(middle)
         good, bad = np.where(fine, middle, good), np.where(fine, bad, middle)
-    return np.where(whole, outside, good)
+    return np.where(fits(outside), outside, good)

@@ -100,7 +100,9 @@ class EdgeTime(Statement):
     direction_norm : float
         ‖w‖ there, where λmax(K) = 2.
     forgetting : float
-        The rate at which log‖w⊥‖ falls per step from there on: measured to 10 %, not proved.
+        The rate −log(1 − ηλ) at which log‖w⊥‖ + g²/2c‖w‖² falls per step from there on, c = γ/η:
+        measured to a third, not proved. It is that of log‖w⊥‖ itself once x is close to x*, and
+        far slower before where c‖w‖² is small.
     assumptions, paper, applies, failing
         See `Statement`.
 
@@ -132,7 +134,8 @@ def edge_time(
     Decay λ of w never pulls the weights: w ⟂ ∇_w. But ‖w‖² falls by (1 − ηλ)² a step, and the
     step of the direction is η/‖w‖² in effect. It grows until λmax(K) = 2 (see `stability`), after
     log(N0/N_edge)/(−2 log(1 − ηλ)) steps, N = ‖w‖². From there ‖w‖ stays about where it is, the
-    loss comes in bursts, and w⊥ keeps losing ηλ a step: the start is forgotten.
+    loss comes in bursts, and log‖w⊥‖ + g²/2cN keeps losing about ηλ a step: the start is forgotten,
+    at first slowly where cN is small, because g falls, too.
 
     Parameters
     ----------

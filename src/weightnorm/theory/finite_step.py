@@ -17,7 +17,7 @@ from .setup import Setup, require_target, set_up
 from .statement import assume
 
 # of the change that all drifts together could make, per unit of the equivalent step: the constant
-# of the second order, measured over thousands of runs (see docs/theory.md)
+# of the second order, measured over thousands of runs (tests/test_beyond.py)
 SECOND_ORDER = 3.0
 INTEGRATION = 1e-7  # relative accuracy of the integration along the flow
 WIDE = 6.0  # standard deviations of the end that mini-batches may take a run
@@ -32,8 +32,8 @@ class FiniteStepLimit(Limit):
     Attributes
     ----------
     drift : float
-        The predicted change of I = log(‖w⊥‖/‖w‖) + g²/2cN over the run, first order in the step;
-        N = ‖w‖² where the run began.
+        The predicted change of I = log(‖w⊥‖/‖w‖) + g²/2c over the run, first order in the step;
+        c times ‖w0‖² for weight normalization.
     error : float
         How far a run ends from the prediction at most, in ‖x‖, ‖x⊥‖ and the distance to x* alike,
         where `.applies`: second order in the step for full batches, an estimate with a constant
@@ -176,7 +176,7 @@ def finite_step_limit(
         norm=norm,
         perp_norm=perp,
         distance=perp,
-        drift=found.change,
+        drift=_change_of_invariant(training, found, norm),
         error=max(error, INTEGRATION * (change + norm * found.variation)) + ROUNDING * norm
         if found.done
         else np.inf,
@@ -227,6 +227,13 @@ def _keeps_sign(setup: Setup, ratio: float, sign: float, margin: float) -> bool:
         if found != sign or not settled.holds:
             return False
     return True
+
+
+def _change_of_invariant(training: Training, found: Drift, norm: float) -> float:
+    """That of log q + g²/2cN, N of the start, from that of log‖w⊥‖ + g²/2cN, N of each moment."""
+    grown = found.square / training.square
+    shift = norm / training.ratio * (norm / training.square) * (1.0 - 1.0 / grown)
+    return found.change + 0.5 * (shift - float(np.log(grown)))
 
 
 def _end(setup: Setup, training: Training, found: Drift, more: float) -> tuple[float, float]:

@@ -129,11 +129,13 @@ def linear_layer_limit(
     rows, biases, smallest, assumptions = [], [], [], []
     for index, row in enumerate(W):
         size = float(np.linalg.norm(row))
-        c = ratio * size**2 if method == "wn" else ratio
+        # v0 = the row: its direction moves ‖row‖² times more slowly than a unit vector's
+        slower = size**2 if method == "wn" else 1.0
+        c, faster = ratio * slower, kappa * slower
         if closed:
             b = float(Y[:, index].mean()) if bias else 0.0
         else:
-            b, sign, settled = _integrated(problem, Y[:, index], row, c, kappa, float(b0[index]))
+            b, sign, settled = _integrated(problem, Y[:, index], row, c, faster, float(b0[index]))
         rest = problem.with_targets(Y[:, index] - b)
         end = flow_limit(rest, size, row, c)
         x = end.weights

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from ..problems import require_least_squares
 from ._solution import reachable, solved
 from .formula import formula
 from .refuse import one_of
@@ -102,7 +103,7 @@ def noise_equilibrium(
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
     sigma = _validate.real("label_noise", label_noise, minimum=0.0)
     length = _validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
-    at = solved(problem)
+    at = solved(require_least_squares(problem))
     trace, square = float(at.lam.sum()), float(at.pull @ at.pull)
     lowest = at.gstar**2
     there = square / trace * (1.0 + float(np.sqrt(1.0 + c * trace / square)))

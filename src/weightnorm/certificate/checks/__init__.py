@@ -1,10 +1,25 @@
 """The checks, one per claim: each file registers its own."""
 
-from . import adaptive, beyond, flow, general, limits, orders, phases, proofs, setups, steps
+from . import (
+    adaptive,
+    beyond,
+    ends,
+    flow,
+    general,
+    limits,
+    orders,
+    phases,
+    proofs,
+    setups,
+    stable,
+    steps,
+    training,
+)
 
 __all__ = [
     "adaptive",
     "beyond",
+    "ends",
     "flow",
     "general",
     "limits",
@@ -12,5 +27,7 @@ __all__ = [
     "phases",
     "proofs",
     "setups",
+    "stable",
     "steps",
+    "training",
 ]

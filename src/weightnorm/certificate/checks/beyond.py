@@ -93,14 +93,15 @@ def invariant_drift(evidence: Evidence, rng: Rng, instances: int) -> None:
         if index < max(2, instances // 8):
             _finite_step(evidence, rng)
     for sign, c, largest in ((1.0, 0.5, 4.0), (-1.0, 0.5, 4.0), (1.0, 9.0, 9.0)):
-        # |g| falls from 2 to less, λmax = 9: η·max(g0², c)·λmax on either side of 1
+        # |g| falls from 2 to less, λmax = 9: η·max(g0², c)·λmax on either side of 0.4
         it = plain(2.0 * sign, [0.8 * sign, 0.6], c=c)
         it = it.at(A=np.array([[3.0, 0, 0], [0, 1, 0]]), x=np.array([1.0, 0, 0]))
         it = it.at(w0=np.array([0.8 * sign, 0.1, np.sqrt(0.35)]))
         for share in (0.95, 1.05):
-            eta = share / (largest * 9.0)
+            eta = 0.4 * share / (largest * 9.0)
             said = theory.finite_step_limit(it.problem, it.g0, it.w0, "rpgd", eta, c)
             evidence.true("within the stable range", said.applies == (share < 1), sign=sign, c=c)
+            evidence.equal("equivalent step", said.equivalent_step, 0.4 * share, rtol=1e-6)
 
 
 def _finite_step(evidence: Evidence, rng: Rng) -> None:
@@ -134,7 +135,7 @@ def _finite_step(evidence: Evidence, rng: Rng) -> None:
         known, seen = (4 * two - one for one, two in (predicted, observed))
         evidence.equal("the drift", known, seen, rtol=0.02, atol=1e-5, **it.summary)
         tiny = theory.finite_step_limit(it.problem, it.g0, it.w0, name, 1e-14 / it.gstar**2, it.c)
-        evidence.at_most("no better than it integrates", 0.99e-10 * tiny.norm, tiny.error)
+        evidence.at_most("no better than a run stops", 0.99e-11 * tiny.norm, tiny.error)
         order = float(np.log2(errors[0] / errors[1])) if errors[1] > 1e-12 else 2.0
         evidence.true("second order", 1.6 < order < 2.4, order=order, **it.summary)
 

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from . import adaptive, beyond, flow, general, limits, orders, phases, proofs, setups, steps
+from . import (
+    adaptive,
+    beyond,
+    ends,
+    flow,
+    general,
+    limits,
+    orders,
+    phases,
+    proofs,
+    setups,
+    steps,
+    training,
+)
 from .claim import GROUPS, KINDS, RELATIONS, SURVIVES, Claim
 from .preamble import PREAMBLE
 
@@ -17,6 +30,8 @@ CLAIMS: tuple[Claim, ...] = (
     *proofs.CLAIMS,
     *setups.CLAIMS,
     *beyond.CLAIMS,
+    *training.CLAIMS,
+    *ends.CLAIMS,
 )
 
 __all__ = ["CLAIMS", "GROUPS", "KINDS", "PREAMBLE", "RELATIONS", "SURVIVES", "Claim"]
