@@ -215,12 +215,40 @@ def wn_two_invariants(evidence: Evidence, rng: Rng, instances: int) -> None:
         room = 0.05 * (grown - 1) + 1e-6
         evidence.equal("‖w‖ from the row space", said.direction_norm, grown, rtol=0, atol=room)
         evidence.equal("which it stays in", said.weights, runs.weights[k], rtol=1e-6)
+    _signs(evidence)
     two = plain(1.0, [0.6, 0.8])
     for size, fine in ((0.4, False), (0.5, True)):  # η·g²/N on either side of 0.4
         said = theory.finite_step_limit(
             two.problem, 1.0, two.w0, "wn", 0.08, 0.1, direction_norm=size
         )
         evidence.true("small enough", said.applies == fine, size=size)
+
+
+def _signs(evidence: Evidence) -> None:
+    """One sample, against y, at large steps: where a sign is promised, runs end with it; and it is
+    promised from some distance of F0 = q0²e^{g0²/cN} = 1 on.
+    """
+    for wn, size, eta in ((False, 1.0, 0.1), (True, 1.0, 0.1), (True, 2.0, 0.2), (True, 0.7, 0.05)):
+        edge = np.exp(-0.5 / size**2)
+        shares = np.concatenate([np.linspace(0.7, 0.98, 12), np.linspace(1.001, 1.12, 12)])
+        shares = shares[shares * edge < 0.999]
+        q0, n = shares * edge, shares.size
+        w = np.column_stack([-np.sqrt(1 - q0**2), q0])
+        A, ones = np.repeat(np.array([[[1.0, 0.0]]]), n, 0), np.ones((n, 1))
+        runs = Runs(A, ones, np.ones(n), size * w, eta, eta, wn=wn).until(1e-6, 4000)
+        promised = 0
+        for k in range(n):
+            said = theory.finite_step_limit(
+                LeastSquares(A[k], [1.0]), 1.0, w[k], "wn" if wn else "rpgd", eta, 1.0,
+                direction_norm=size,
+            )  # fmt: skip
+            promised += said.applies
+            told = {"share": shares[k], "wn": wn, "size": size}
+            right = np.sign(said.scale) == np.sign(runs.g[k])
+            evidence.true("the promised sign", right or not said.applies, **told)
+            clear = abs(np.log(shares[k])) > 0.25
+            evidence.true("promised far away", said.applies or not clear, **told)
+        evidence.true("not all of them", promised < n, wn=wn, size=size)
 
 
 @check("batch-limit")
@@ -271,6 +299,8 @@ def batch_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
             LeastSquares(tall, y), 0.5, [0.6, 0.8], "rpgd", 0.005, batch_size=2
         )
         evidence.true("or every sample", said.applies)
+        said = theory.finite_step_limit(LeastSquares(tall, y), 0.5, [0.6, 0.8], "rpgd", 0.005)
+        evidence.true("or no batches", said.applies)
 
 
 def index_of(it: Instance) -> int:
