@@ -94,6 +94,22 @@ discrete-rpgd beyond yes
 invariant-drift beyond yes
 glm-limit beyond yes
 max-margin beyond yes
+stable-steps beyond yes
+norm-bracket beyond yes
+linear-layer beyond yes
+momentum-limit beyond yes
+batch-limit beyond yes
+wn-two-invariants beyond yes
+scale-decay beyond yes
+direction-decay beyond yes
+mirror-potential beyond yes
+frozen-contraction beyond yes
+batchnorm-limit beyond yes
+scale-sign beyond yes
+margin-offset beyond yes
+grouped-scales beyond yes
+label-noise beyond yes
+coordinate-wise beyond yes
 """
 
 

@@ -161,6 +161,7 @@ def batchnorm_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.equal("norm", said.norm, np.linalg.norm(x), rtol=1e-6, **kind)
         if index < 6:
             _plain_batchnorm(evidence, it)
+    _batchnorm_sign(evidence, rng)
     stuck = plain(0.0, [0.0, 1.0]).at(A=np.array([[1.0, 0, 0], [0, 1, 0]]), x=np.array([1.0, 0, 0]))
     for direct, scale, fine in (
         ([0.0, 0.6, 0.8], 0.0, False),
@@ -169,6 +170,34 @@ def batchnorm_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
     ):
         said = theory.batchnorm_limit(stuck.problem, scale, direct)
         evidence.true("not in S", said.applies == fine, scale=scale)
+
+
+def _batchnorm_sign(evidence: Evidence, rng: Rng) -> None:
+    """Starts with g against yᵀAw, 2 % on either side of the scale at which the sign turns."""
+    for unit in (1.0, 0.4, 3.0, 2.0):
+        it = make(rng, ("general",), condition=2.0, m=3)
+        it = it.at(A=unit * it.A, c=float(rng.choice([0.02, 0.1])) * it.gstar**2 * unit**2)
+        w = it.w0 * -np.sign(float(it.y @ (it.A @ it.w0)))
+
+        def kept(scale: float, it: Instance = it, w: Array = w) -> bool:
+            g, u = scale * float(np.linalg.norm(it.A @ w)), w
+            for _ in range(40):
+                g, u = batchnorm_end(it.A, it.y, g, u, it.c, 0.5 / (it.gstar * unit) ** 2)
+                if g * float(it.y @ (it.A @ u)) > 0:
+                    break
+            return g > 0
+
+        low, high = 0.0, 8.0 * it.gstar
+        if not kept(high):
+            evidence.skip("the scale always turns")
+            continue
+        for _ in range(9):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if kept(middle) else (middle, high)
+        for scale in (0.98 * low, 1.02 * high):
+            said = theory.batchnorm_limit(it.problem, scale, w, it.c)
+            seen = 1.0 if scale > low else -1.0
+            evidence.equal("beside the turn", np.sign(said.scale), seen, rtol=1e-12, **it.summary)
 
 
 def _plain_batchnorm(evidence: Evidence, it: Instance) -> None:

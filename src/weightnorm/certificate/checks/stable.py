@@ -122,6 +122,7 @@ def stable_steps(evidence: Evidence, rng: Rng, instances: int) -> None:
                 edge = under(eta, most) if name == "max_scale_step" else under(most, gamma)
                 evidence.equal(name, edge.max(), top, rtol=1e-7, **kind)
     _maps(evidence, rng)
+    _zeros(evidence)
     _from_nearby(evidence, rng)
     _convex_loss(evidence, rng)
 
@@ -161,7 +162,42 @@ def _maps(evidence: Evidence, rng: Rng) -> None:
     one = theory.stability(square, None, 0.1, 0.1)
     evidence.true("one solution", one.applies)
     evidence.true("and no other", not theory.stability(square, 9.0, 0.1, 0.1).applies)
+    near = 1.05 * float(np.linalg.norm(np.linalg.solve([[1.0, 0.5], [0.0, 2.0]], [1.0, 1.0])))
+    evidence.true("not even near", not theory.stability(square, near, 0.1, 0.1).applies)
     evidence.true("but for descent", theory.stability(square, 9.0, 0.1, 0.1, "gd").applies)
+
+
+def _zeros(evidence: Evidence) -> None:
+    """A y that feels not every eigenvalue, equal eigenvalues, eigenvalues of exactly 2, no step at
+    all; and the rate of every eigenvalue from 0 to the threshold.
+    """
+    A, G = np.diag([1.0, 2.0, 2.0, 1.0])[:, :5] @ np.eye(4, 6), 8.0
+    for y in ([2.0, 0, 0, 0], [0.0, 2.0, 0, 0], [0.0, 1.0, 1.0, 0], [1.0, 0, 1.0, 1.0]):
+        problem, outer = LeastSquares(A, y), np.outer(y, y)
+        for eta in (0.0, 1 / 64, 1 / 16, 1 / 10, 1 / 4):
+            for gamma in (0.0, 0.5, 3.0, 4.0, 9.0):
+                K = eta * (G * A @ A.T - outer) + gamma / G * outer
+                seen = np.linalg.eigvalsh(K)
+                said = theory.stability(problem, np.sqrt(G), eta, gamma)
+                told = {"eta": eta, "gamma": gamma}
+                evidence.equal("K", said.eigenvalues, seen, rtol=1e-12, atol=1e-13, **told)
+                evidence.equal("rate", said.rate, np.abs(1 - seen).max(), rtol=1e-11, **told)
+                if abs(seen.max() - 2) > 1e-9:
+                    evidence.true("stable", said.stable == (seen.max() < 2), **told)
+    side = LeastSquares([[1.0, 0, 0], [0, 2.0, 0]], [2.0, 0.0])
+    evidence.true("on the edge, unfelt", not theory.stability(side, 2.0, 1 / 8, 0.1).stable)
+    evidence.true("under it", theory.stability(side, 2.0, 0.999 / 8, 0.1).stable)
+    one = LeastSquares([[1.0, 0.0]], [2.0])  # at x*: K = γ, and ηG = 2 is a pole
+    for gamma, fine in ((1.0, True), (1.99, True), (2.01, False), (3.0, False)):
+        said = theory.stability(one, 2.0, 0.5, gamma)
+        evidence.true("on a pole", said.stable == fine, gamma=gamma)
+    for beta, ahead in MOMENTA:
+        for k in np.linspace(0.0, 2.5, 26):
+            said = theory.stability(one, 2.0, 0.1, k, "rpgd", beta, ahead)
+            first = (1 + beta) * (1 - k) if ahead else 1 + beta - k
+            roots = np.roots([1.0, -first, beta * (1 - k) if ahead else beta])
+            seen = float(np.abs(roots).max())
+            evidence.equal("a root", said.rate, seen, rtol=1e-6, atol=1e-6, k=k, beta=beta)
 
 
 def _from_nearby(evidence: Evidence, rng: Rng) -> None:
@@ -200,7 +236,7 @@ def _from_nearby(evidence: Evidence, rng: Rng) -> None:
 
 def _convex_loss(evidence: Evidence, rng: Rng) -> None:
     """Logistic loss on classes that overlap: the Hessian at the minimum takes AᵀA's place."""
-    A = rng.standard_normal((12, 3)) @ rng.standard_normal((3, 6)) / 3.0
+    A = rng.standard_normal((12, 3)) @ rng.standard_normal((3, 6)) / 9.0
     A[1] = A[0]
     y = np.concatenate([[0.0, 1.0], np.zeros(5), np.ones(5)])
     problem = GeneralizedLinear(A, y, "logistic")
@@ -221,6 +257,40 @@ def _convex_loss(evidence: Evidence, rng: Rng) -> None:
         seen = np.sort(np.linalg.eigvals(K).real)
         evidence.equal("K of a convex loss", said.eigenvalues, seen, rtol=1e-6, more=more)
         evidence.true("its minimum", said.applies)
+        slow = theory.stability(problem, g, 0.4, 0.7, "gd").eigenvalues
+        seen = np.sort(np.linalg.eigvalsh(0.4 * _hessian(A, x)))[-3:]
+        evidence.equal("its Hessian", slow, seen, rtol=1e-6)
+    full = GeneralizedLinear(np.vstack([A[:, :2], A[:, :2]]), np.append(y, 1 - y), "huber")
+    size = float(np.linalg.norm(full.minimum().weights))
+    evidence.true("no other minimum", not theory.stability(full, 2.0 * size, 0.1, 0.1).applies)
+    evidence.true("but this", theory.stability(full, size, 0.1, 0.1).applies)
+
+
+def _hessian(A: Array, x: Array) -> Array:
+    odds = 1 / (1 + np.exp(-(A @ x)))
+    return np.asarray(A.T @ ((odds * (1 - odds))[:, None] * A))
+
+
+def _largest(it: Instance, eta: float, top: float) -> float:
+    """The largest γ_max(G) = G/(yᵀ(top − η(G·AAᵀ − yyᵀ))⁻¹y) over G ≥ g*², by thirds."""
+    pull, outer, eye = it.A @ it.A.T, np.outer(it.y, it.y), np.eye(len(it.y))
+
+    def most(G: float) -> float:
+        left = top * eye - eta * (G * pull - outer)
+        if np.linalg.eigvalsh(left).min() <= 0:
+            return 0.0
+        return G / float(it.y @ np.linalg.solve(left, it.y))
+
+    low = it.gstar**2
+    high = low + top / eta / float(it.lam.min())
+    for _ in range(60):  # where the first part alone is stable
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if most(middle) > 0 else (low, middle)
+    left, right = it.gstar**2, low
+    for _ in range(80):
+        one, two = left + (right - left) / 3, right - (right - left) / 3
+        left, right = (one, right) if most(one) < most(two) else (left, two)
+    return max(most(it.gstar**2), most(0.5 * (left + right)))
 
 
 def _edges(it: Instance, eta: float, gamma: float, top: float) -> tuple[float, float] | None:
@@ -270,6 +340,11 @@ def norm_bracket(evidence: Evidence, rng: Rng, instances: int) -> None:
         seen = _edges(it, eta, gamma, top)
         kind = {"eta": eta, "gamma": gamma, "beta": beta, **it.summary}
         evidence.true("whether there is one", (said is None) == (seen is None), **kind)
+        if eta * it.gstar**2 < 0.95 * top:  # a scale step beside the largest of all norms
+            most = _largest(it, eta, top)
+            for share in (0.98, 0.9999, 1.0001):
+                none = theory.norm_bracket(it.problem, eta, share * most, beta, ahead) is None
+                evidence.true("the largest of all", none == (share > 1), **kind, share=share)
         if said is not None and seen is not None:
             evidence.equal("the norms", said, seen, rtol=1e-6, **kind)
             bound = it.gstar**2 if index % 6 else 0.0

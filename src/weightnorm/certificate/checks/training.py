@@ -29,7 +29,8 @@ def _reduced(rng: Rng, count: int, m: int = 3, condition: float = 1.5) -> list[I
         if index % 3 == 2:
             g0, w = -g0, np.append(-w[:-1], w[-1])
         ratio = float(rng.choice([0.5, 1.0, 2.0])) * it.gstar**2
-        A = np.column_stack([it.A @ V.T, np.zeros(m)])
+        unit = (1.0, 0.6, 2.5)[index % 3]  # of the data: the steps in use are divided by its square
+        A = unit * np.column_stack([it.A @ V.T, np.zeros(m)])
         made.append(it.at(A=A, x=np.append(V @ it.x, 0.0), g0=g0, w0=w, c=ratio, kind="reduced"))
     return made
 
@@ -71,45 +72,64 @@ def momentum_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
     wn, beta, ahead = (np.repeat(np.array(each), 2) for each in zip(*settings, strict=True))
     rho = np.where(ahead, 1 + 2 * beta**2 / (1 - beta), (1 + beta) / (1 - beta))
     half = np.where(np.arange(len(made)) % 2, 0.5, 1.0)
-    most = np.array([max(1.5 * it.gstar**2, 1.2 * it.g0**2, it.c) for it in made])
+    most = np.array([_largest(it) for it in made])
     h = np.where(rho > 10, 0.25, 0.12) * half / rho / most
     _follow(evidence, made, h, wn, beta, ahead, np.full(len(made), np.inf))
     clipped = [each for each in _reduced(rng, 4) for _ in (0, 1)]
     n = len(clipped)
     half = np.where(np.arange(n) % 2, 0.5, 1.0)
-    most = np.array([max(1.5 * it.gstar**2, 1.2 * it.g0**2, it.c) for it in clipped])
+    most = np.array([_largest(it) for it in clipped])
     wn, still = np.arange(n) // 2 % 2 == 1, np.zeros(n)
-    clip = np.array([_steepest(it, wn[k]) for k, it in enumerate(clipped)]) / 6.0
-    _follow(evidence, clipped, 0.12 * half / most, wn, still, still > 0, clip)
+    length = np.where(wn, np.where(np.arange(n) // 4 % 2, 0.5, 2.0), 1.0)
+    most = np.array([_largest(it, size) for it, size in zip(clipped, length, strict=True)])
+    clip = np.array([_steepest(it, wn[k], length[k]) for k, it in enumerate(clipped)])
+    clip /= np.where(np.arange(n) // 4 % 2, 6.0, 1.5)
+    _follow(evidence, clipped, 0.12 * half / most, wn, still, still > 0, clip, length)
     _refused(evidence)
 
 
-def _steepest(it: Instance, wn: bool) -> float:
+def _largest(it: Instance, size: float = 1.0) -> float:
+    """About the largest max(g²/N, c)·λmax on the way."""
+    most = max(1.5 * it.gstar**2 / size**2, 1.2 * it.g0**2 / size**2, it.c)
+    return most * float(it.lam.max())
+
+
+def _steepest(it: Instance, wn: bool, size: float) -> float:
     """The joint gradient at the start."""
     pull = it.gradient(it.g0 * it.w0)
     s = float(it.w0 @ pull)
     across = pull - s * it.w0 if wn else pull
-    return float(np.sqrt(s * s + it.g0**2 * float(across @ across)))
+    return float(np.sqrt(s * s + (it.g0 / size) ** 2 * float(across @ across)))
 
 
 def _follow(
-    evidence: Evidence, made: list[Instance], h: Array, wn: Any, beta: Any, ahead: Any, clip: Any
+    evidence: Evidence,
+    made: list[Instance],
+    h: Array,
+    wn: Any,
+    beta: Any,
+    ahead: Any,
+    clip: Any,
+    length: Any = 1.0,
 ) -> None:
     eta = h * (1 - beta)
-    runs = _side_by_side(made, eta, wn=wn, beta=beta, nesterov=ahead, clip=clip).until(1e-8, 30_000)
+    length = np.broadcast_to(length, h.shape)
+    runs = _side_by_side(
+        made, eta, wn=wn, beta=beta, nesterov=ahead, clip=clip, length=length
+    ).until(1e-8, 30_000)
     errors, drifts, estimates = [], [], []
     for k, it in enumerate(made):
         kind = {"wn": wn[k], "beta": beta[k], "nesterov": ahead[k], **it.summary}
         options: dict[str, Any] = {"momentum": float(beta[k]), "nesterov": bool(ahead[k])}
         if np.isfinite(clip[k]):
-            options["clip"] = float(clip[k])
+            options |= {"clip": float(clip[k]), "direction_norm": float(length[k])}
         name = "wn" if wn[k] else "rpgd"
         said = theory.finite_step_limit(it.problem, it.g0, it.w0, name, eta[k], it.c, **options)
         x, w = runs.weights[k], runs.w[k]
         _compare(evidence, said, x, w, float(runs.g[k]), 0.02, **kind)
         norm = float(np.linalg.norm(x))
         share = np.log(abs(x[-1]) / norm / it.w0[-1])
-        drifts.append((said.drift, share + (norm**2 - it.g0**2) / (2 * it.c)))
+        drifts.append((said.drift, share + (norm**2 - it.g0**2) / (2 * it.c * length[k] ** 2)))
         errors.append(abs(said.perp_norm - abs(x[-1])) / norm)
         estimates.append(said.error)
         evidence.true("no spread without batches", said.spread == 0.0)
@@ -160,8 +180,7 @@ def wn_two_invariants(evidence: Evidence, rng: Rng, instances: int) -> None:
     n = len(made)
     half = np.where(np.arange(n) % 2, 0.5, 1.0)
     length = np.repeat(rng.choice([0.6, 0.8, 1.0, 1.5, 2.0], n // 2), 2)
-    most = np.array([max(1.5 * it.gstar**2, 1.2 * it.g0**2) for it in made]) / length**2
-    eta = 0.15 * half / np.maximum(most, [it.c for it in made])
+    eta = 0.15 * half / [_largest(it, size) for it, size in zip(made, length, strict=True)]
     runs = _side_by_side(made, eta, wn=True, length=length).until(1e-9, 30_000)
     errors, drifts, growths, better = [], [], [], 0
     for k, it in enumerate(made):
@@ -186,12 +205,50 @@ def wn_two_invariants(evidence: Evidence, rng: Rng, instances: int) -> None:
             evidence.equal("how ‖w‖ grows", known, seen, rtol=0.02, atol=1e-6, **kind)
             evidence.at_most("halving", errors[k], 0.4 * errors[k - 1] + 2e-7 * norm, **kind)
     evidence.true("better than the flow", better >= 0.9 * n, better=better, runs=n)
+    inside = [it.at(w0=np.append(it.w0[:-1], 0.0)) for it in _reduced(rng, 3)]
+    inside = [it.at(w0=it.w0 / np.linalg.norm(it.w0)) for it in inside]
+    eta = 0.1 / np.array([_largest(it) for it in inside])
+    runs = _side_by_side(inside, eta, wn=True).until(1e-9, 9000)
+    for k, it in enumerate(inside):
+        said = theory.finite_step_limit(it.problem, it.g0, it.w0, "wn", eta[k], it.c)
+        grown = float(np.linalg.norm(runs.w[k]))
+        room = 0.05 * (grown - 1) + 1e-6
+        evidence.equal("‖w‖ from the row space", said.direction_norm, grown, rtol=0, atol=room)
+        evidence.equal("which it stays in", said.weights, runs.weights[k], rtol=1e-6)
+    _signs(evidence)
     two = plain(1.0, [0.6, 0.8])
     for size, fine in ((0.4, False), (0.5, True)):  # η·g²/N on either side of 0.4
         said = theory.finite_step_limit(
             two.problem, 1.0, two.w0, "wn", 0.08, 0.1, direction_norm=size
         )
         evidence.true("small enough", said.applies == fine, size=size)
+
+
+def _signs(evidence: Evidence) -> None:
+    """One sample, against y, at large steps: where a sign is promised, runs end with it; and it is
+    promised from some distance of F0 = q0²e^{g0²/cN} = 1 on.
+    """
+    for wn, size, eta in ((False, 1.0, 0.1), (True, 1.0, 0.1), (True, 2.0, 0.2), (True, 0.7, 0.05)):
+        edge = np.exp(-0.5 / size**2)
+        shares = np.concatenate([np.linspace(0.7, 0.98, 12), np.linspace(1.001, 1.12, 12)])
+        shares = shares[shares * edge < 0.999]
+        q0, n = shares * edge, shares.size
+        w = np.column_stack([-np.sqrt(1 - q0**2), q0])
+        A, ones = np.repeat(np.array([[[1.0, 0.0]]]), n, 0), np.ones((n, 1))
+        runs = Runs(A, ones, np.ones(n), size * w, eta, eta, wn=wn).until(1e-6, 4000)
+        promised = 0
+        for k in range(n):
+            said = theory.finite_step_limit(
+                LeastSquares(A[k], [1.0]), 1.0, w[k], "wn" if wn else "rpgd", eta, 1.0,
+                direction_norm=size,
+            )  # fmt: skip
+            promised += said.applies
+            told = {"share": shares[k], "wn": wn, "size": size}
+            right = np.sign(said.scale) == np.sign(runs.g[k])
+            evidence.true("the promised sign", right or not said.applies, **told)
+            clear = abs(np.log(shares[k])) > 0.25
+            evidence.true("promised far away", said.applies or not clear, **told)
+        evidence.true("not all of them", promised < n, wn=wn, size=size)
 
 
 @check("batch-limit")
@@ -201,9 +258,8 @@ def batch_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
     settings = [(False, 0.0, 1), (True, 0.0, 1), (False, 0.5, 2), (True, 0.5, 1)]
     made = _reduced(rng, len(settings), m=4)
     for (wn, beta, size), it in zip(settings, made, strict=True):
-        most = max(1.5 * it.gstar**2, 1.2 * it.g0**2, it.c)
-        rows = 4.0 * float(np.sum(it.A**2, axis=1).max()) / size
-        eta = 0.02 * (1 - beta) / most / max(1.0, rows / 3)
+        rows = 4.0 * float(np.sum(it.A**2, axis=1).max()) / float(it.lam.max()) / size
+        eta = 0.02 * (1 - beta) / _largest(it) / max(1.0, rows / 3)
         runs = _side_by_side(
             [it] * copies,
             eta,
@@ -243,6 +299,8 @@ def batch_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
             LeastSquares(tall, y), 0.5, [0.6, 0.8], "rpgd", 0.005, batch_size=2
         )
         evidence.true("or every sample", said.applies)
+        said = theory.finite_step_limit(LeastSquares(tall, y), 0.5, [0.6, 0.8], "rpgd", 0.005)
+        evidence.true("or no batches", said.applies)
 
 
 def index_of(it: Instance) -> int:
