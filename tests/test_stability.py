@@ -222,6 +222,15 @@ def test_runs_end_inside_the_bracket_or_nowhere():
     assert outside > 5
 
 
+def test_without_a_step_of_w_only_the_scale_decides():
+    problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
+    square = float(problem.y @ problem.y)
+    for gamma in np.linspace(0.1, 60, 97):
+        low, high = norm_bracket(problem, 0.0, gamma)
+        assert low == pytest.approx(max(3.0, np.sqrt(gamma * square / 2)), rel=1e-9)
+        assert high == np.inf
+
+
 def test_arrays_of_steps_give_arrays_with_nan_where_there_is_no_norm():
     problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
     low, high = norm_bracket(problem, np.array([0.1, 0.5]), 0.1)

@@ -15,6 +15,7 @@ from .refuse import momentum_of
 from .stability import largest_scale_step
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-13  # of γ: without a step of w the lowest norm is where it is exactly the largest
 TINIEST = 1e-40  # what steps are multiplied with at least, in search of stable ones
 AT_ONCE, ROUNDS = 64, 5
 
@@ -109,7 +110,7 @@ def _most_stable(
     steps = [largest_scale_step(at, each, eta, ones, top) for each in (first, left)]
     best = np.where(steps[0] > steps[1], first, left)
     free = is_below(eta[:, None] * first[:, None] * at.lam, -eta, at.pull**2, top)
-    return best, np.asarray(free & (np.maximum(*steps) >= gamma))
+    return best, np.asarray(free & (np.maximum(*steps) >= gamma * (1.0 - ROUNDING)))
 
 
 def _range(at: Solved, eta: Array, gamma: Array, top: float) -> tuple[Array, Array]:
@@ -132,7 +133,8 @@ def _bracket(at: Solved, eta: Array, gamma: Array, top: float) -> tuple[Array, A
         return np.where(found, first, np.nan), np.where(found, first, np.nan)
 
     def fits(square: Array) -> NDArray[np.bool_]:
-        return largest_scale_step(at, square, eta, np.ones_like(eta), top) >= gamma
+        largest = largest_scale_step(at, square, eta, np.ones_like(eta), top)
+        return np.asarray(largest >= gamma * (1.0 - ROUNDING))
 
     high = np.where(eta > 0.0, _edge(fits, best, last), np.inf)
     return np.where(found, _edge(fits, best, first), np.nan), np.where(found, high, np.nan)

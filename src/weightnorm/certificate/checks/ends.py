@@ -179,7 +179,7 @@ def _batchnorm_sign(evidence: Evidence, rng: Rng) -> None:
         it = it.at(A=unit * it.A, c=float(rng.choice([0.02, 0.1])) * it.gstar**2 * unit**2)
         w = it.w0 * -np.sign(float(it.y @ (it.A @ it.w0)))
 
-        def kept(scale: float, it: Instance = it, w: Array = w) -> bool:
+        def kept(scale: float, it: Instance = it, w: Array = w, unit: float = unit) -> bool:
             g, u = scale * float(np.linalg.norm(it.A @ w)), w
             for _ in range(40):
                 g, u = batchnorm_end(it.A, it.y, g, u, it.c, 0.5 / (it.gstar * unit) ** 2)

@@ -196,8 +196,8 @@ def _zeros(evidence: Evidence) -> None:
             said = theory.stability(one, 2.0, 0.1, k, "rpgd", beta, ahead)
             first = (1 + beta) * (1 - k) if ahead else 1 + beta - k
             roots = np.roots([1.0, -first, beta * (1 - k) if ahead else beta])
-            seen = float(np.abs(roots).max())
-            evidence.equal("a root", said.rate, seen, rtol=1e-6, atol=1e-6, k=k, beta=beta)
+            largest = float(np.abs(roots).max())
+            evidence.equal("a root", said.rate, largest, rtol=1e-6, atol=1e-6, k=k, beta=beta)
 
 
 def _from_nearby(evidence: Evidence, rng: Rng) -> None:
