@@ -184,6 +184,9 @@ def _zeros(evidence: Evidence) -> None:
                 evidence.equal("rate", said.rate, np.abs(1 - seen).max(), rtol=1e-11, **told)
                 if abs(seen.max() - 2) > 1e-9:
                     evidence.true("stable", said.stable == (seen.max() < 2), **told)
+                if 0 < said.max_scale_step:
+                    edge = eta * (G * A @ A.T - outer) + said.max_scale_step / G * outer
+                    evidence.equal("γ_max", np.linalg.eigvalsh(edge).max(), 2.0, rtol=1e-9, **told)
     side = LeastSquares([[1.0, 0, 0], [0, 2.0, 0]], [2.0, 0.0])
     evidence.true("on the edge, unfelt", not theory.stability(side, 2.0, 1 / 8, 0.1).stable)
     evidence.true("under it", theory.stability(side, 2.0, 0.999 / 8, 0.1).stable)
@@ -191,6 +194,10 @@ def _zeros(evidence: Evidence) -> None:
     for gamma, fine in ((1.0, True), (1.99, True), (2.01, False), (3.0, False)):
         said = theory.stability(one, 2.0, 0.5, gamma)
         evidence.true("on a pole", said.stable == fine, gamma=gamma)
+    for method in ("gd", "batchnorm"):
+        still = theory.stability(side, 2.0, 0.0, 0.0, method)
+        evidence.equal("no step", still.rate, 1.0, rtol=1e-12, method=method)
+        evidence.true("stays", still.stable, method=method)
     for beta, ahead in MOMENTA:
         for k in np.linspace(0.0, 2.5, 26):
             said = theory.stability(one, 2.0, 0.1, k, "rpgd", beta, ahead)

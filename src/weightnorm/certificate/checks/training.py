@@ -318,6 +318,10 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
         centred, bias = index % 3 != 0, index % 4 != 3
         if centred:
             X = X - X.mean(axis=0)
+        elif index % 2:
+            X = -np.abs(X)  # every mean is under zero
+        else:  # rows that turn around, and a scale that changes its sign
+            W = -0.05 * (np.linalg.pinv(X) @ (Y - Y.mean(axis=0))).T + 0.02 * W
         name = ("wn", "rpgd")[index % 2]
         ratio, kappa = float(rng.choice([0.5, 1.0, 3.0])), float(rng.choice([0.5, 2.0]))
         b0 = 0.3 if bias else 0.0
@@ -327,8 +331,8 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.true("it applies", said.applies, **kind)
         for row in range(k):
             slower = float(W[row] @ W[row]) if name == "wn" else 1.0  # v turns at the rate 1/‖v‖²
-            rates = ratio * slower, kappa * slower
-            x, b = layer_flow(X, Y[:, row], W[row], rates, b0 if bias else None, 400.0)
+            rates, first = (ratio * slower, kappa * slower), b0 if bias else None
+            x, b = layer_flow(X, Y[:, row], W[row], rates, first, 900.0 / min(rates[0], 1.0))
             evidence.equal("the row", said.weight[row], x, rtol=3e-6, **kind)
             evidence.equal("the bias", said.bias[row], b, rtol=3e-6, atol=1e-7, **kind)
             evidence.equal("its norm", said.norm[row], np.linalg.norm(x), rtol=3e-6, **kind)
