@@ -89,9 +89,9 @@ def _at_the_ends(evidence: Evidence) -> None:
         said = theory.bregman(size * x0, x0, 1.0)
         evidence.equal("along a ray", said, seen, rtol=1e-7, atol=1e-24, size=size)
     for size in (20.0, 30.0):  # exponents that a few nodes miss
-        nodes = np.linspace(1.0, size, 400_001)
-        values = np.exp((nodes**2 - 1) / 2)
-        seen = (nodes[1] - nodes[0]) * float(values.sum() - 0.5 * (values[0] + values[-1]))
+        at = np.linspace(1.0, size, 400_001)
+        heights = np.exp((at**2 - 1) / 2)
+        seen = (at[1] - at[0]) * float(heights.sum() - 0.5 * (heights[0] + heights[-1]))
         said = theory.bregman(size * x0, x0, 1.0)
         evidence.equal("far along", said, np.exp(0.5) * seen, rtol=1e-5, size=size)
     evidence.equal("zero weights", theory.bregman([0.0, 0.0], x0, 1.0),

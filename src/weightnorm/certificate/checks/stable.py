@@ -184,7 +184,7 @@ def _zeros(evidence: Evidence) -> None:
                 evidence.equal("rate", said.rate, np.abs(1 - seen).max(), rtol=1e-11, **told)
                 if abs(seen.max() - 2) > 1e-9:
                     evidence.true("stable", said.stable == (seen.max() < 2), **told)
-                if 0 < said.max_scale_step:
+                if said.max_scale_step > 0:
                     edge = eta * (G * A @ A.T - outer) + said.max_scale_step / G * outer
                     evidence.equal("γ_max", np.linalg.eigvalsh(edge).max(), 2.0, rtol=1e-9, **told)
     side = LeastSquares([[1.0, 0, 0], [0, 2.0, 0]], [2.0, 0.0])
