@@ -482,3 +482,68 @@ class TestCertificate:
 
     def test_the_module_is_still_a_module(self):
         assert wn.certificate.verify is wn.verify
+
+
+class TestWhatAReviewFound:
+    def test_the_sign_of_batch_norm_is_that_of_its_own_ratio(self):
+        problem = wn.LeastSquares([[1.0, 0, 0], [0, 2.0, 0]], [1.0, 0.3])
+        for method, scale in (
+            (wn.BatchNorm(0.01, 0.0001), 0.5),
+            (wn.BatchNorm(0.01, 0.01, initial_norm=0.2), 0.5),
+            (wn.BatchNorm(0.002, 0.2), 3.0),
+        ):
+            run = wn.run(method, problem, scale, [-0.6, 0.2, 0.77], tolerance=1e-20)
+            assert wn.certificate(problem, run).distance < 1e-6
+
+    def test_decay_has_a_known_end_where_nothing_is_frozen(self):
+        problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, 0)
+        for method in (
+            wn.GradientDescent(0.5, direction_decay=0.1),
+            wn.RPGD(0.1, 0.1, scale_decay=0.1),
+        ):
+            run = wn.run(method, problem, 1.0, w0, max_steps=20_000)
+            assert wn.certificate(problem, run).distance < 1e-9
+        for method in (wn.RPGD(0.1, 0.0, scale_decay=0.1), wn.RPGD(0.0, 0.1, scale_decay=0.1)):
+            run = wn.run(method, problem, 1.0, w0, max_steps=100)
+            assert wn.certificate(problem, run).predicted is None
+
+    def test_batches_on_an_unreachable_y_come_to_no_rest(self):
+        rng = np.random.default_rng(0)
+        problem = wn.LeastSquares(rng.normal(size=(6, 3)), rng.normal(size=6))
+        run = wn.run(
+            wn.GradientDescent(0.02, batch_size=2, seed=0), problem, 1.0, np.ones(3), max_steps=300
+        )
+        assert "out of reach" in repr(wn.certificate(problem, run))
+
+    def test_a_block_in_its_own_rows_keeps_nothing(self):
+        rng = np.random.default_rng(0)
+        found = theory.grouped_invariant(
+            rng.normal(size=(5, 4)), [1.0, 1.0], rng.normal(size=4), [2, 2]
+        )
+        assert np.isneginf(found).all()
+        for changes, text in (({"ratio": [1.0, 2.0, 3.0]}, "ratio"), ({"blocks": 4}, "blocks")):
+            given = {"blocks": [2, 2], "ratio": 1.0} | changes
+            with pytest.raises((ValueError, TypeError), match=text):
+                theory.grouped_invariant(np.ones((5, 4)), [1.0, 1.0], np.ones(4), **given)
+
+    def test_noise_moves_nothing_where_there_is_one_solution(self):
+        problem = wn.LeastSquares(np.diag([1.0, 2.0]), [1.0, 1.0])
+        said = theory.noise_equilibrium(problem, 0.01, label_noise=0.1, method="wn")
+        assert said.norm == pytest.approx(np.sqrt(1.25))
+        with pytest.raises(ValueError, match="label_noise"):
+            theory.noise_equilibrium(problem, 0.01, label_noise=0.0)
+
+    def test_the_local_sign_is_not_offered_where_its_terms_cancel(self):
+        problem = wn.LeastSquares([[1.0, 0, 0], [0, 2.0, 0]], [0.5, -0.3])
+        said = theory.scale_sign(problem, 0.047, [0.61, 0.55, -0.57], 0.55)
+        assert (said.sign, said.local) == (1.0, None)
+
+    def test_a_layer_names_the_output_that_has_nothing_to_learn(self):
+        X = np.arange(12.0).reshape(6, 2) ** 2
+        X -= X.mean(axis=0)
+        Y = np.column_stack([np.arange(6.0), np.ones(6)])
+        with pytest.raises(ValueError, match=r"targets\[:, 1\] is constant"):
+            theory.linear_layer_limit(X, Y, np.ones((2, 2)))
+        for bias, text in (([1.0, 2.0, 3.0], "one per row"), (np.nan, "start_bias")):
+            with pytest.raises(ValueError, match=text):
+                theory.linear_layer_limit(X + 1, Y, np.ones((2, 2)), start_bias=bias)

@@ -59,12 +59,14 @@ class TestBefore:
             (wn.WeightNorm(0.5, 0.1), {}),  # ‖w‖ grows until it is stable
             (wn.RPGD(0.5, 0.1), {"coordinates": "full"}),  # that would need a factorisation
             (wn.RPGD(lambda t: 0.5 / (1 + t), 0.1), {}),
-            (wn.RPGD(two_phase(0.5, 0.1, 100), 0.1), {}),  # what counts is where it settles
+            (wn.RPGD(two_phase(0.1, 0.5, 2000), 0.1), {}),  # it may converge before the switch
+            (wn.RPGD(0.2225, 0.1), {}),  # it grows so slowly that the tolerance comes first
+            (wn.RPGD(0.5, 0.1), {"max_steps": 0}),
         ],
     )
     def test_nothing_is_said_without_reason(self, method, arguments):
         problem = wn.datasets.make_regression(condition_number=3.0, seed=0)
-        _, texts = said(lambda: wn.run(method, problem, 2.8, W0, max_steps=50, **arguments))
+        _, texts = said(lambda: wn.run(method, problem, 2.8, W0, **({"max_steps": 50} | arguments)))
         assert not texts
 
     def test_a_run_in_full_coordinates_factorises_nothing(self):
@@ -103,7 +105,8 @@ class TestBefore:
     def test_the_largest_steps_are_found_in_any_unit(self, unit):
         problem = wn.LeastSquares([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0]], [unit, unit])
         method = wn.RPGD(10.0 / unit**2, 0.1)
-        _, texts = said(lambda: wn.run(method, problem, unit, [1.0, 1.0, 1.0], max_steps=5))
+        options = {"max_steps": 5, "tolerance": 1e-9 * unit**2}
+        _, texts = said(lambda: wn.run(method, problem, unit, [1.0, 1.0, 1.0], **options))
         eta = float(texts[0].split("direction_step=")[2].split()[0])
         gamma = 0.1 * eta * unit**2 / 10.0
         assert wn.theory.norm_bracket(problem, 0.999 * eta, 0.999 * gamma) is not None

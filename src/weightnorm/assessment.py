@@ -179,16 +179,22 @@ def _predicted(
     squares = hasattr(problem, "with_targets")
     eta, gamma = (constant_step(schedule) for schedule in method.schedules)
     try:
-        if getattr(method, "direction_decay", 0.0) or getattr(method, "label_noise", 0.0):
-            notes.append("no end is known with noise on the labels or decay of the direction")
-        elif getattr(method, "scale_decay", 0.0):
-            if kind in ("wn", "rpgd") and squares:
-                return weight_decay_limit(problem, method.scale_decay), np.nan
-            notes.append("decay of the scale has a known end for WN and rPGD on least squares")
+        moved = method.schedules[: 1 + method.has_scale]
+        frozen = any(schedule.ends_frozen for schedule in moved)
+        if getattr(method, "label_noise", 0.0):
+            notes.append("no end is known with noise on the labels")
+        elif getattr(method, "decays", False):
+            return _decayed(problem, method, kind, squares and not frozen, notes)
+        elif getattr(method, "batch_size", None) and float(problem.floor or 0.0) > 0.0:
+            notes.append("mini-batches do not come to rest where y is out of reach")
         elif kind == "gd":
             return gd_limit(problem, g0, unit), 0.0
-        elif kind == "bn" and squares:
-            return batchnorm_limit(problem, g0, unit, grown=max(0.0, grown - 1.0)), 0.0
+        elif kind == "bn" and squares and eta > 0 and gamma > 0:
+            found = batchnorm_limit(
+                problem, g0, unit, gamma / eta * start_norm**2, grown=max(0.0, grown - 1.0)
+            )
+            notes += [f"not promised: {text}" for text in found.failing]
+            return found, 0.0 if found.applies else np.nan
         elif kind not in ("wn", "rpgd"):
             notes.append(f"the theory does not know {type(method).__name__}")
         elif not ratio > 0:
@@ -208,6 +214,21 @@ def _predicted(
     return None, np.nan
 
 
+def _decayed(
+    problem: Any, method: Any, kind: str, known: bool, notes: list[str]
+) -> tuple[Any, float]:
+    """Ridge, for decay of the scale or of gradient descent's weights."""
+    decay = method.direction_decay if kind == "gd" else method.scale_decay
+    other = kind != "gd" and method.direction_decay
+    if known and kind in ("gd", "wn", "rpgd") and decay and not other:
+        return weight_decay_limit(problem, decay), np.nan
+    notes.append(
+        "with decay an end is known on least squares only: of the weights of gradient descent, or "
+        "of the scale of WN and rPGD, where nothing is frozen"
+    )
+    return None, np.nan
+
+
 def _geometry(
     problem: Any, result: Result, g0: float, unit: Vector, ratio: float, notes: list[str]
 ) -> tuple[float, float]:
@@ -219,7 +240,10 @@ def _geometry(
     inside, rest = problem.split(result.weights)
     start_perp = problem.split(unit)[1]
     q0, size = float(np.linalg.norm(start_perp)), float(np.linalg.norm(inside))
-    if q0 <= 1e-14 or size == 0.0:
+    if size == 0.0:
+        notes.append("the weights are zero: there is nothing to compare")
+        return np.nan, np.nan
+    if q0 <= 1e-14:
         notes.append("the start lies in the row space: nothing of it can be kept")
         return np.nan, np.nan
     share = float(np.linalg.norm(rest)) / result.norm

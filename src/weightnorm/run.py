@@ -122,7 +122,7 @@ def run(
         unit = problem.unit_direction("direction", direction, columns(method))
         g0 = problem.start_scale(scale, unit, columns(method))
         begun = _begin(method, problem, g0, unit, reduced, tolerance, every)
-        if tolerance > 0 and reduced:
+        if tolerance > 0 and reduced and max_steps and begun.batch.alive[0]:
             _foresee(method, problem, g0.ravel(), unit[None])
     else:
         begun = _go_on(method, problem, start, reduced, tolerance, every)

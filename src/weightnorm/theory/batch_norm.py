@@ -34,11 +34,12 @@ def batchnorm_limit(
     problem : LeastSquares
         The data A and y, with a y that is not zero in A's reach.
     scale : float
-        The scale of the start x0 = scale·w0/‖w0‖; its sign alone matters.
+        The scale of the start x0 = scale·w0/‖w0‖; it decides the sign of the end only.
     direction : (d,) array
         w0, the direction of the start, not orthogonal to the row space; it is normalised.
     ratio : float
-        c, the scale's step over the direction's; greater than 0. It decides the sign only.
+        c, the scale's step over the direction's, times ‖w0‖²; greater than 0. It decides the sign
+        only.
     grown : float
         η²Σ‖∇_w‖²/‖w0‖², by which finite steps lengthened w∥; 0 for the flow.
 

@@ -30,10 +30,11 @@ def norm_bracket(
     """The interval of norms ‖x‖ at which rPGD with constant steps can settle; None if it is empty.
 
     The largest eigenvalue of K (see `stability`) depends on a solution through its norm alone, and
-    is convex in ‖x‖². So the norms of stable solutions form one interval, and every run from almost
-    every start that converges ends in it. If it is empty no run converges. It is necessary, not
-    sufficient: a run may also never arrive. Weight normalization obeys the lower end only: its ‖w‖
-    grows until the direction's step is stable.
+    is convex in ‖x‖². So the norms of stable solutions form one interval. A run that comes to rest
+    ends in it, from almost every start: that is measured over hundreds of runs, not proved, and a
+    tolerance may stop a run before an instability shows. If it is empty none comes to rest. It is
+    necessary, not sufficient: a run may also never arrive. Weight normalization obeys the lower end
+    only: its ‖w‖ grows until the direction's step is stable.
 
     Parameters
     ----------

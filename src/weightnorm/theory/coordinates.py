@@ -14,6 +14,7 @@ from .statement import Value, assume
 Array = NDArray[np.float64]
 STEP, MOST = 1e-3, 200_000  # of the counterexample
 DECAYS, TINY = (0.9, 0.999), 1e-8  # Adam's
+ROUNDING = 1e-14  # of a direction: less of it off the rows is nothing
 HIDDEN, SCALE = (0.6, 0.8), 0.5  # the start: ŵ0 in the turned axes, and g0
 
 
@@ -121,12 +122,16 @@ def grouped_invariant(
     [0.2769, 2.0]
     """
     A = _validate.array("features", features, ndim=2)
-    sizes = [_validate.integer(f"blocks[{i}]", b, minimum=1) for i, b in enumerate(blocks)]
+    given = _validate.items("blocks", blocks)
+    sizes = [_validate.integer(f"blocks[{i}]", b, minimum=1) for i, b in enumerate(given)]
     if sum(sizes) != A.shape[1]:
         raise ValueError(f"blocks must add up to the {A.shape[1]} features, got {sum(sizes)}")
     g = _validate.vector("scales", scales, len(sizes))
     w = _validate.vector("direction", direction, A.shape[1])
-    c = np.broadcast_to(_validate.numbers("ratio", ratio), (len(sizes),))
+    c = _validate.numbers("ratio", ratio)
+    if c.shape not in ((), (len(sizes),)):
+        raise ValueError(f"ratio must be a number or one per block, {len(sizes)}, got {c.shape}")
+    c = np.broadcast_to(c, (len(sizes),))
     if not (c > 0).all():
         raise ValueError(f"ratio must be greater than 0, got {c.min():g}")
     found, ends = [], np.cumsum(sizes)
@@ -136,6 +141,8 @@ def grouped_invariant(
             raise ValueError(f"direction is zero in block {k}; give it a direction")
         rows = np.linalg.svd(part, full_matrices=False)[2][: np.linalg.matrix_rank(part)]
         rest = own - rows.T @ (rows @ own)
+        if np.linalg.norm(rest) <= ROUNDING * np.linalg.norm(own):
+            rest = 0.0 * rest
         with np.errstate(divide="ignore"):
             share = np.log(np.linalg.norm(rest)) - np.log(np.linalg.norm(own))
         found.append(share + g[k] ** 2 / (2.0 * c[k]))

@@ -121,7 +121,10 @@ def linear_layer_limit(
     kappa = _validate.real("bias_ratio", bias_ratio, minimum=0.0, strict=True)
     X = _validate.array("features", features, ndim=2)
     Y, W = _outputs(X, targets, weight)
-    b0 = np.broadcast_to(np.asarray(start_bias, dtype=np.float64), (len(W),))
+    b0 = _validate.numbers("start_bias", start_bias)
+    if b0.shape not in ((), (len(W),)):
+        raise ValueError(f"start_bias must be a number or one per row, {len(W)}, got {b0.shape}")
+    b0 = np.broadcast_to(b0, (len(W),))
     means = X.mean(axis=0)
     centred = bool(np.abs(means).max(initial=0.0) <= CENTRED * np.abs(X).max(initial=0.0))
     closed = not bias or centred
@@ -137,6 +140,11 @@ def linear_layer_limit(
         else:
             b, sign, settled = _integrated(problem, Y[:, index], row, c, faster, float(b0[index]))
         rest = problem.with_targets(Y[:, index] - b)
+        if not rest.target.any():
+            raise ValueError(
+                f"targets[:, {index}] is constant, or wholly out of the features' reach: then the "
+                "smallest row is zero, and the theory does not apply"
+            )
         end = flow_limit(rest, size, row, c)
         x = end.weights
         if not closed:

@@ -23,7 +23,8 @@ class NoiseEquilibrium(Statement):
     ----------
     norm : float
         ‖x‖ around which rPGD settles in the long run, the minimum norm where it gets there;
-        infinite for weight normalization, whose weights grow without bound in the end.
+        infinite for weight normalization, whose weights grow without bound in the end where there
+        are solutions other than x*.
     reaches_min_norm : bool
         Whether rPGD goes all the way to the minimum-norm solution.
     drift : float
@@ -78,7 +79,7 @@ def noise_equilibrium(
     ratio : float
         c, the scale's step over the direction's; greater than 0.
     label_noise : float
-        σ, the standard deviation of the noise on every y.
+        σ, the standard deviation of the noise on every y; greater than 0.
     norm : float or Result, optional
         ‖x‖ of the solution at which `.drift` is wanted, by default that of the equilibrium.
     method : {"rpgd", "wn"}
@@ -101,7 +102,7 @@ def noise_equilibrium(
     one_of("method", method, ("rpgd", "wn"))
     eta = _validate.real("direction_step", direction_step, minimum=0.0, strict=True)
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    sigma = _validate.real("label_noise", label_noise, minimum=0.0)
+    sigma = _validate.real("label_noise", label_noise, minimum=0.0, strict=True)
     length = _validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
     at = solved(require_least_squares(problem))
     trace, square = float(at.lam.sum()), float(at.pull @ at.pull)
@@ -118,7 +119,7 @@ def noise_equilibrium(
         drift = 2.0 * (eta * sigma) ** 2 * (G * trace - square)  # tr(PAᵀA) = tr(AAᵀ) − ‖y‖²/G
         turning = float(np.sqrt(max(0.0, G * (G * trace - square)) / (c * square)))
     return NoiseEquilibrium(
-        norm=settled if method == "rpgd" else np.inf,
+        norm=settled if method == "rpgd" or not at.free else np.inf,
         reaches_min_norm=bool(reaches) and method == "rpgd",
         drift=drift,
         turning_norm=turning,

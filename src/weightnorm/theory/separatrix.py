@@ -12,7 +12,8 @@ from ._sign import STUCK, UNDECIDED, decide
 from .setup import Setup, require_target, set_up_convex
 from .statement import Statement, assume
 
-CLOSE = 0.1  # the distance from S up to which the local rule is offered
+CLOSE = 0.1  # the distance from S up to which the local rule is offered …
+CLEAR = 0.5  # … where its two terms do not cancel to under this share of their sizes
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class ScaleSign(Statement):
         a0 = ⟨w0, w*⟩. "integration": none of these, and a short integration settled it. "stuck"
         and "undecided" where there is no answer.
     local : float or None
-        The sign by the linearisation at S = {g = 0, yᵀAw = 0}, for least squares and starts within
-        0.1 of it; None further away.
+        The sign by the linearisation at S = {g = 0, yᵀAw = 0}, for least squares, starts within
+        0.1 of it and two terms that do not cancel; None elsewhere. It is a first order, not a
+        proof.
     assumptions, paper, applies, failing
         See `Statement`.
 
@@ -104,4 +106,7 @@ def _local(setup: Setup, c: float) -> float | None:
     seen = float(setup.lam @ setup.z0**2)  # ‖Aw0‖²
     half = 0.5 * c * seen
     mu = c * steep**2 / (half + float(np.hypot(half, np.sqrt(c) * steep)))
-    return float(np.sign(mu * setup.g0 + c * setup.pull)) or None
+    terms = mu * setup.g0, c * setup.pull
+    if abs(sum(terms)) <= CLEAR * (abs(terms[0]) + abs(terms[1])):
+        return None
+    return float(np.sign(sum(terms)))

@@ -58,7 +58,8 @@ class Stability(Statement):
     Attributes
     ----------
     stable : bool, or array of bool
-        Whether a small error of the residual dies out: every eigenvalue of K is under `threshold`.
+        Whether a small error of the residual does not grow: every eigenvalue of K is under
+        `threshold`. It dies out where `rate` is under 1 as well; a frozen scale leaves it at 1.
     threshold : float
         2 without momentum; 2(1 + β) with momentum β, 2(1 + β)/(1 + 2β) with Nesterov's.
     eigenvalues : (…, rank) array

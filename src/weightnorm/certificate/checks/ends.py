@@ -224,6 +224,15 @@ def _plain_batchnorm(evidence: Evidence, it: Instance) -> None:
     evidence.equal("plain steps", said.weights, x, rtol=1e-6, **it.summary)
 
 
+def _not_cancelled(it: Instance) -> float:
+    """What is left of the two terms of the local rule, over their sizes."""
+    ahead, steep = it.A @ it.w0, it.A.T @ it.y
+    roots = np.roots([1.0, it.c * float(ahead @ ahead), -it.c * float(steep @ steep)])
+    terms = float(roots.max()) * it.g0, it.c * float(it.y @ ahead)
+    size = abs(terms[0]) + abs(terms[1])
+    return abs(sum(terms)) / size if size > 0 else 0.0
+
+
 @check("scale-sign")
 def scale_sign(evidence: Evidence, rng: Rng, instances: int) -> None:
     """The sign of the flow by integration; what decides it, by its own conditions; near S."""
@@ -246,12 +255,14 @@ def scale_sign(evidence: Evidence, rng: Rng, instances: int) -> None:
         elif not index % 3 and len(it.y) > 1 and left > 1e-9 and it.g0**2 < 0.999 * high:
             evidence.true("nothing else does", said.decided_by == "integration", **it.summary)
         off = max(abs(it.g0) / it.gstar, _pull(it))
-        evidence.true("a local rule", (said.local is None) == (off > 0.1), **it.summary)
+        offered = off <= 0.1 and _not_cancelled(it) > 0.5
+        evidence.true("a local rule", (said.local is not None) == offered, **it.summary)
     for _ in range(max(8, instances // 2)):
         it = _beside_s(rng)
         said = theory.scale_sign(it.problem, it.g0, it.w0, it.c)
         end = flow_end(it, 0.49 * float(it.y @ it.y))
-        evidence.true("the sign near S", said.local == np.sign(end.scale), **it.summary)
+        seen = np.sign(end.scale) if _not_cancelled(it) > 0.5 else None
+        evidence.true("the sign near S", said.local == seen, **it.summary)
         evidence.true("and the other", said.sign == np.sign(end.scale), **it.summary)
     _no_sign(evidence, rng)
 
