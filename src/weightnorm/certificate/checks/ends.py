@@ -79,9 +79,9 @@ def _at_the_ends(evidence: Evidence) -> None:
     for size in (1.0, 1 + 1e-6, 1 - 1e-6, 0.5, 3.9, 4.0, 4.2, 5.0):
         with localcontext() as context:
             context.prec = 50
-            total, s = Decimal(0), Decimal(1)
+            total = Decimal(0)
             grow, n = (Decimal(size) - 1) / 400, 400
-            nodes = [(s + grow * k) for k in range(n + 1)]
+            nodes = [1 + grow * k for k in range(n + 1)]
             values = [((node * node - 1) / 2).exp() - 1 for node in nodes]
             for k, value in enumerate(values):  # Simpson
                 total += value * (1 if k in (0, n) else 4 if k % 2 else 2)
@@ -89,9 +89,9 @@ def _at_the_ends(evidence: Evidence) -> None:
         said = theory.bregman(size * x0, x0, 1.0)
         evidence.equal("along a ray", said, seen, rtol=1e-7, atol=1e-24, size=size)
     for size in (20.0, 30.0):  # exponents that a few nodes miss
-        nodes = np.linspace(1.0, size, 400_001)
-        values = np.exp((nodes**2 - 1) / 2)
-        seen = (nodes[1] - nodes[0]) * float(values.sum() - 0.5 * (values[0] + values[-1]))
+        s = np.linspace(1.0, size, 400_001)
+        grown = np.exp((s**2 - 1) / 2)
+        seen = float(s[1] - s[0]) * float(grown.sum() - 0.5 * (grown[0] + grown[-1]))
         said = theory.bregman(size * x0, x0, 1.0)
         evidence.equal("far along", said, np.exp(0.5) * seen, rtol=1e-5, size=size)
     evidence.equal("zero weights", theory.bregman([0.0, 0.0], x0, 1.0),
@@ -186,7 +186,7 @@ def _batchnorm_sign(evidence: Evidence, rng: Rng) -> None:
         it = it.at(A=unit * it.A, c=float(rng.choice([0.02, 0.1])) * it.gstar**2 * unit**2)
         w = it.w0 * -np.sign(float(it.y @ (it.A @ it.w0)))
 
-        def kept(scale: float, it: Instance = it, w: Array = w) -> bool:
+        def kept(scale: float, it: Instance = it, w: Array = w, unit: float = unit) -> bool:
             g, u = scale * float(np.linalg.norm(it.A @ w)), w
             for _ in range(40):
                 g, u = batchnorm_end(it.A, it.y, g, u, it.c, 0.5 / (it.gstar * unit) ** 2)

@@ -211,9 +211,9 @@ def wn_two_invariants(evidence: Evidence, rng: Rng, instances: int) -> None:
     runs = _side_by_side(inside, eta, wn=True).until(1e-9, 9000)
     for k, it in enumerate(inside):
         said = theory.finite_step_limit(it.problem, it.g0, it.w0, "wn", eta[k], it.c)
-        grown = float(np.linalg.norm(runs.w[k]))
-        room = 0.05 * (grown - 1) + 1e-6
-        evidence.equal("‖w‖ from the row space", said.direction_norm, grown, rtol=0, atol=room)
+        size = float(np.linalg.norm(runs.w[k]))
+        room = 0.05 * (size - 1) + 1e-6
+        evidence.equal("‖w‖ from the row space", said.direction_norm, size, rtol=0, atol=room)
         evidence.equal("which it stays in", said.weights, runs.weights[k], rtol=1e-6)
     _signs(evidence)
     two = plain(1.0, [0.6, 0.8])
