@@ -79,9 +79,9 @@ def _at_the_ends(evidence: Evidence) -> None:
     for size in (1.0, 1 + 1e-6, 1 - 1e-6, 0.5, 3.9, 4.0, 4.2, 5.0):
         with localcontext() as context:
             context.prec = 50
-            total, s = Decimal(0), Decimal(1)
+            total = Decimal(0)
             grow, n = (Decimal(size) - 1) / 400, 400
-            nodes = [(s + grow * k) for k in range(n + 1)]
+            nodes = [1 + grow * k for k in range(n + 1)]
             values = [((node * node - 1) / 2).exp() - 1 for node in nodes]
             for k, value in enumerate(values):  # Simpson
                 total += value * (1 if k in (0, n) else 4 if k % 2 else 2)

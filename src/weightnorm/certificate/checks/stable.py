@@ -187,6 +187,14 @@ def _zeros(evidence: Evidence) -> None:
                 if said.max_scale_step > 0:
                     edge = eta * (G * A @ A.T - outer) + said.max_scale_step / G * outer
                     evidence.equal("γ_max", np.linalg.eigvalsh(edge).max(), 2.0, rtol=1e-9, **told)
+    A, felt = np.diag([1.0, 1.05]) @ np.eye(2, 3), np.array([1.0, 0.2])
+    etas, gammas = np.linspace(0.0, 0.6, 31)[:, None], np.linspace(0.0, 30.0, 31)
+    stable = theory.stability(LeastSquares(A, felt), np.sqrt(G), etas, gammas).stable
+    outer, turn = np.outer(felt, felt), G * A @ A.T - np.outer(felt, felt)
+    K = etas[..., None, None] * turn + gammas[:, None, None] / G * outer
+    tops = np.linalg.eigvalsh(K).max(axis=-1)
+    right = (stable == (tops < 2)) | (np.abs(tops - 2) < 1e-9)
+    evidence.equal("a map", float(np.mean(right)), 1.0, rtol=1e-12)
     side = LeastSquares([[1.0, 0, 0], [0, 2.0, 0]], [2.0, 0.0])
     evidence.true("on the edge, unfelt", not theory.stability(side, 2.0, 1 / 8, 0.1).stable)
     evidence.true("under it", theory.stability(side, 2.0, 0.999 / 8, 0.1).stable)
@@ -356,6 +364,19 @@ def norm_bracket(evidence: Evidence, rng: Rng, instances: int) -> None:
             evidence.equal("the norms", said, seen, rtol=1e-6, **kind)
             bound = it.gstar**2 if index % 6 else 0.0
             evidence.at_most("γ‖y‖²/top", np.sqrt(max(bound, gamma * square / top)), said[0])
+    for x in ([1.0, 0, 0, 0], [0.0, 1.5, 0, 0], [0.6, 0, 0.8, 0]):  # a y that feels not every axis
+        A = np.diag([1.0, 0.5, 0.2]) @ np.eye(3, 4)
+        it = Instance(A, np.array(x), 1.0, np.eye(4)[3], 1.0, "given")
+        for eta in (0.2, 0.7):
+            most = _largest(it, eta, 2.0)
+            for share in (0.3, 0.98, 0.9999, 1.0001):
+                said, seen = (
+                    theory.norm_bracket(it.problem, eta, share * most),
+                    _edges(it, eta, share * most, 2.0),
+                )
+                evidence.true("unfelt axes", (said is None) == (share > 1), share=share, eta=eta)
+                if said is not None and seen is not None:
+                    evidence.equal("its norms", said, seen, rtol=1e-5, share=share, eta=eta)
     it = make(rng, ("general",), condition=3.0, m=3)
     etas, gammas = np.geomspace(0.05, 2, 6) / it.gstar**2, np.array([0.0, 0.5, 3.0])
     whole = theory.norm_bracket(it.problem, etas[:, None], gammas)
