@@ -488,6 +488,10 @@ def label_noise(evidence: Evidence, rng: Rng, instances: int) -> None:
         room = 0.05 * abs(mean) + 4 * error + (0.035 * unit if name == "rpgd" else 0.0)
         told = {"kind": kind, "predicted": said.drift, "seen": mean, "length": length}
         evidence.at_most("the drift", abs(said.drift - mean), room, **told)
+        # runs see it to some percent: its constants, from the second moments written out
+        spare = size**2 * trace - (square if name == "wn" else (2 + it.c / size**2) * square)
+        exact = (2.0 if name == "wn" else -0.5) * (eta * sigma) ** 2 * spare
+        evidence.equal("its constants", said.drift, exact, rtol=1e-9, **told)
         evidence.true("it applies", said.applies, **told)
         there = made[place][0]
         reaches = trace * it.gstar**2 >= (2 + it.c / it.gstar**2) * square
