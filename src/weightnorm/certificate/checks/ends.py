@@ -489,9 +489,10 @@ def label_noise(evidence: Evidence, rng: Rng, instances: int) -> None:
         told = {"kind": kind, "predicted": said.drift, "seen": mean, "length": length}
         evidence.at_most("the drift", abs(said.drift - mean), room, **told)
         # runs see it to some percent: its constants, from the second moments written out
-        spare = size**2 * trace - (square if name == "wn" else (2 + it.c / size**2) * square)
+        G = max(size, it.gstar) ** 2
+        spare = G * trace - (square if name == "wn" else (2 + it.c / G) * square)
         exact = (2.0 if name == "wn" else -0.5) * (eta * sigma) ** 2 * spare
-        evidence.equal("its constants", said.drift, exact, rtol=1e-9, **told)
+        evidence.equal("its constants", said.drift, exact, rtol=1e-9, kind=kind)
         evidence.true("it applies", said.applies, **told)
         there = made[place][0]
         reaches = trace * it.gstar**2 >= (2 + it.c / it.gstar**2) * square
