@@ -205,6 +205,7 @@ def _zeros(evidence: Evidence) -> None:
     for method in ("gd", "batchnorm"):
         still = theory.stability(side, 2.0, 0.0, 0.0, method)
         evidence.equal("no step", still.rate, 1.0, rtol=1e-12, method=method)
+        evidence.equal("K = 0", still.eigenvalues, [0.0, 0.0], rtol=0, atol=1e-15, method=method)
         evidence.true("stays", still.stable, method=method)
     for beta, ahead in MOMENTA:
         for k in np.linspace(0.0, 2.5, 26):

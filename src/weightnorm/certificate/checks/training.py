@@ -318,12 +318,12 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
         centred, bias = index % 3 != 0, index % 4 != 3
         if centred:
             X = X - X.mean(axis=0)
-        elif index % 2:
+        elif index % 4 == 0:
             X = -np.abs(X)  # every mean is under zero
-        else:  # rows that turn around, and a scale that changes its sign
-            W = -0.05 * (np.linalg.pinv(X) @ (Y - Y.mean(axis=0))).T + 0.02 * W
         name = ("wn", "rpgd")[index % 2]
         ratio, kappa = float(rng.choice([0.5, 1.0, 3.0])), float(rng.choice([0.5, 2.0]))
+        if index % 4 == 2 and not centred:  # rows against their ends: the scale changes its sign
+            W, name, ratio = -0.3 * (np.linalg.pinv(X) @ Y).T + 0.2 * W, "rpgd", 3.0
         b0 = 0.3 if bias else 0.0
         said = theory.linear_layer_limit(X, Y, W, ratio, bias, name, kappa, b0)
         kind: dict[str, Any] = {"n": n, "d": d, "centred": centred, "bias": bias, "method": name}
