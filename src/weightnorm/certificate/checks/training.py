@@ -68,12 +68,12 @@ def momentum_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
     its estimate, and the first order of the drift is the predicted one.
     """
     settings = [(wn, *each) for wn in (False, True) for each in MOMENTA[1:]]
-    made = [each for each in _reduced(rng, len(settings)) for _ in (0, 1)]
+    made = [each for each in _reduced(rng, len(settings), condition=1.2) for _ in (0, 1)]
     wn, beta, ahead = (np.repeat(np.array(each), 2) for each in zip(*settings, strict=True))
     rho = np.where(ahead, 1 + 2 * beta**2 / (1 - beta), (1 + beta) / (1 - beta))
     half = np.where(np.arange(len(made)) % 2, 0.5, 1.0)
     most = np.array([_largest(it) for it in made])
-    h = np.where(rho > 10, 0.25, 0.12) * half / rho / most
+    h = np.where(rho > 10, 0.3, 0.12) * half / rho / most
     _follow(evidence, made, h, wn, beta, ahead, np.full(len(made), np.inf))
     clipped = [each for each in _reduced(rng, 4) for _ in (0, 1)]
     n = len(clipped)
@@ -116,7 +116,7 @@ def _follow(
     length = np.broadcast_to(length, h.shape)
     runs = _side_by_side(
         made, eta, wn=wn, beta=beta, nesterov=ahead, clip=clip, length=length
-    ).until(1e-8, 30_000)
+    ).until(1e-7, 30_000)
     errors, drifts, estimates = [], [], []
     for k, it in enumerate(made):
         kind = {"wn": wn[k], "beta": beta[k], "nesterov": ahead[k], **it.summary}
