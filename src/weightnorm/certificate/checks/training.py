@@ -68,12 +68,12 @@ def momentum_limit(evidence: Evidence, rng: Rng, instances: int) -> None:
     its estimate, and the first order of the drift is the predicted one.
     """
     settings = [(wn, *each) for wn in (False, True) for each in MOMENTA[1:]]
-    made = [each for each in _reduced(rng, len(settings)) for _ in (0, 1)]
+    made = [each for each in _reduced(rng, len(settings), condition=1.2) for _ in (0, 1)]
     wn, beta, ahead = (np.repeat(np.array(each), 2) for each in zip(*settings, strict=True))
     rho = np.where(ahead, 1 + 2 * beta**2 / (1 - beta), (1 + beta) / (1 - beta))
     half = np.where(np.arange(len(made)) % 2, 0.5, 1.0)
     most = np.array([_largest(it) for it in made])
-    h = np.where(rho > 10, 0.25, 0.12) * half / rho / most
+    h = np.where(rho > 10, 0.3, 0.12) * half / rho / most
     _follow(evidence, made, h, wn, beta, ahead, np.full(len(made), np.inf))
     clipped = [each for each in _reduced(rng, 4) for _ in (0, 1)]
     n = len(clipped)
@@ -116,7 +116,7 @@ def _follow(
     length = np.broadcast_to(length, h.shape)
     runs = _side_by_side(
         made, eta, wn=wn, beta=beta, nesterov=ahead, clip=clip, length=length
-    ).until(1e-8, 30_000)
+    ).until(1e-7, 30_000)
     errors, drifts, estimates = [], [], []
     for k, it in enumerate(made):
         kind = {"wn": wn[k], "beta": beta[k], "nesterov": ahead[k], **it.summary}
@@ -318,12 +318,12 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
         centred, bias = index % 3 != 0, index % 4 != 3
         if centred:
             X = X - X.mean(axis=0)
-        elif index % 2:
+        elif index % 4 == 0:
             X = -np.abs(X)  # every mean is under zero
-        else:  # rows that turn around, and a scale that changes its sign
-            W = -0.05 * (np.linalg.pinv(X) @ (Y - Y.mean(axis=0))).T + 0.02 * W
         name = ("wn", "rpgd")[index % 2]
         ratio, kappa = float(rng.choice([0.5, 1.0, 3.0])), float(rng.choice([0.5, 2.0]))
+        if index % 4 == 2 and not centred:  # rows against their ends: the scale changes its sign
+            W, name, ratio = -0.3 * (np.linalg.pinv(X) @ Y).T + 0.2 * W, "rpgd", 3.0
         b0 = 0.3 if bias else 0.0
         said = theory.linear_layer_limit(X, Y, W, ratio, bias, name, kappa, b0)
         kind: dict[str, Any] = {"n": n, "d": d, "centred": centred, "bias": bias, "method": name}
