@@ -41,11 +41,11 @@ lint: $(STAMP)
 # Another BLAS kernel and code generator, on any x86-64: what holds only to the last bit of one CPU goes red here.
 OTHER_CPU := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(VENV)/numba-other
 
-# Two workers, each file whole on one of them: files share nothing, tests of a file share what they set up.
+# Two workers with one BLAS thread each, every file whole on one of them: tests of a file share what they set up.
 WORKERS ?= 2
 
 test: $(STAMP) lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 	$(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
 
 test-portable: $(STAMP)
