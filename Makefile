@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
+TORCH_STAMP := $(VENV)/.installed-torch
 
-.PHONY: help install test test-portable test-all mutate fuzz lint bench reproduce docs lock clean
+.PHONY: help install install-torch test test-torch test-portable test-all mutate fuzz lint bench reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
+	@echo "make test-torch  install PyTorch (a CPU build will do) and test weightnorm.torch"
 	@echo "make test-all    the same, the slow tests and make mutate"
 	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
 	@echo "make mutate      falsify every theory function in turn: the certificate must notice (minutes)"
@@ -32,6 +34,12 @@ $(BENCH_STAMP): $(STAMP) requirements-bench.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	@touch $@
 
+install-torch: $(TORCH_STAMP)
+
+$(TORCH_STAMP): $(STAMP) requirements-torch.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.lock
+	@touch $@
+
 lint: $(STAMP)
 	$(BIN)/ruff check src tests examples tools
 	$(BIN)/ruff format --check src tests examples tools
@@ -47,6 +55,9 @@ WORKERS ?= 2
 test: $(STAMP) lint
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 	$(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
+
+test-torch: $(TORCH_STAMP)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/torch src/weightnorm/torch
 
 test-portable: $(STAMP)
 	$(BIN)/python tools/portable.py

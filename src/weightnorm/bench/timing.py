@@ -40,7 +40,8 @@ def interleaved(
 
 def installed(module: str) -> bool:
     """Whether a peer can be imported."""
-    return find_spec(module) is not None
+    found = find_spec(module)
+    return found is not None and found.origin is not None  # a folder of that name is none
 
 
 def machine() -> dict[str, str]:

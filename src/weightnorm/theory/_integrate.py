@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 MAX_EVALUATIONS = 40_000  # of the field: a second or two
+MANY = 100  # coordinates, beyond which an implicit step costs more than the explicit ones it saves
 
 
 def integrate_until(
@@ -20,12 +21,14 @@ def integrate_until(
     watch: Callable[[Array], Any] = id,
     accuracy: float = 1e-10,
 ) -> tuple[Array, bool]:
-    """Integrate until `done`, by LSODA and, should it fail, by Radau; the state, and whether it
-    got there.
+    """Integrate until `done`, by LSODA and, should it fail, by Radau, or with many coordinates by
+    an explicit method; the state, and whether it got there.
     """
-    from scipy.integrate import LSODA, Radau
+    from scipy.integrate import DOP853, LSODA, Radau
 
     state, time, evaluations = start, 0.0, 0
+    kinds = (LSODA, Radau) if start.size <= MANY else (DOP853,)
+    most = MAX_EVALUATIONS if start.size <= MANY else 10 * MAX_EVALUATIONS
 
     def counted(t: float, at: Array) -> Array:
         nonlocal evaluations
@@ -37,9 +40,9 @@ def integrate_until(
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a failed step is an answer, not a warning
-        for kind in (LSODA, Radau):
+        for kind in kinds:
             solver: Any = None
-            while evaluations < MAX_EVALUATIONS and (solver is None or solver.status == "running"):
+            while evaluations < most and (solver is None or solver.status == "running"):
                 try:
                     solver = solver or kind(
                         counted, time, state, np.inf, rtol=accuracy, atol=1e-3 * accuracy
@@ -55,3 +58,18 @@ def integrate_until(
                 if done(state):
                     return state, True
     return state, False
+
+
+def integrate_for(
+    field: Callable[[float, Array], Array], start: Array, time: float, accuracy: float = 1e-10
+) -> tuple[Array, bool]:
+    """Integrate over a span of time; the state, and whether it got there."""
+    from scipy.integrate import solve_ivp
+
+    kind = "LSODA" if start.size <= MANY else "DOP853"
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = solve_ivp(
+            field, (0.0, time), start, method=kind, rtol=accuracy, atol=1e-3 * accuracy
+        )
+    return np.asarray(found.y[:, -1]), bool(found.success and np.isfinite(found.y).all())

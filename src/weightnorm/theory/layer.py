@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ..problems import LeastSquares
-from ._integrate import integrate_until
+from ._layer_flow import Steps, row_end
+from .finite_step import SECOND_ORDER, VALID, finite_step_limit
 from .limits import flow_limit
-from .refuse import one_of
+from .refuse import momentum_of, one_of
 from .statement import Assumption, Statement, assume
 
 Array = NDArray[np.float64]
 CENTRED = 1e-12  # column means under this share of the columns' sizes are zero
-TAIL = 1e-24  # the squared gradient over that of the start, or of zero weights, at the end
+INTEGRATED = 1e-8  # relative accuracy of an end that was integrated
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +35,18 @@ class LayerLimit(Statement):
         The norms of the rows.
     min_norm : (k,) array
         Those of the smallest rows with the same predictions.
+    distance : (k,) array
+        How far each row ends from that smallest one.
+    error : (k,) array
+        With a step: how far training ends from the prediction at most, in ‖row‖ and in the
+        distance; second order in the step, an estimate with a measured constant and not a proof.
+        Zeros without.
+    equivalent_step : (k,) array
+        With a step: what its effect is an expansion in; beyond 0.4 nothing is promised. Zeros
+        without.
     closed_form : bool
-        Whether the end is a closed form. It is not for features that are not centred with a bias:
-        then the flow was integrated.
+        Whether the end is a closed form. It is not for features that are not centred with a bias,
+        nor with frozen steps: then the flow was integrated.
     assumptions, paper, applies, failing
         See `Statement`.
 
@@ -53,6 +63,9 @@ class LayerLimit(Statement):
     bias: Array
     norm: Array
     min_norm: Array
+    distance: Array
+    error: Array
+    equivalent_step: Array
     closed_form: bool
 
 
@@ -65,6 +78,11 @@ def linear_layer_limit(
     method: str = "rpgd",
     bias_ratio: float = 1.0,
     start_bias: Any = 0.0,
+    *,
+    step: float | None = None,
+    momentum: float = 0.0,
+    nesterov: bool = False,
+    frozen_steps: int = 0,
 ) -> LayerLimit:
     """Predict where a linear layer with one scale per row ends, with squared error and a bias.
 
@@ -74,6 +92,10 @@ def linear_layer_limit(
     targets less their mean. Otherwise w⊥ keeps its invariant, but the bias has no closed form: the
     flow of g, the row-space part of w and the bias is integrated, m + 2 numbers whatever d is. A
     sum or a mean in the loss only changes the time.
+
+    With a step η the end moves, to first order in η, and `.error` bounds what is left: by
+    `finite_step_limit` where the end is a closed form, and elsewhere by integrating F − (hρ/2)F′F
+    in place of the flow F, with h = η/(1 − β) and ρ = (1 + β)/(1 − β) for a momentum β.
 
     With one learning rate (scale_ratio = 1, method "wn") and centred features a row that has a part
     off the row space ends strictly closer to the minimum-norm row than plain gradient descent from
@@ -99,6 +121,13 @@ def linear_layer_limit(
         that are not centred.
     start_bias : float or (k,) array
         The bias of the start; it matters for features that are not centred.
+    step : float, optional
+        η, the step of the directions, for the loss ½Σ(…)² over samples; infinitely small without.
+        For a mean of squares over n samples and k outputs (torch's MSELoss) it is 2η/(nk).
+    momentum, nesterov
+        As in torch, for directions, scales and bias; they need a step.
+    frozen_steps : int
+        For so many steps the scales rest at first; it needs a step, which says how long that is.
 
     Returns
     -------
@@ -125,48 +154,116 @@ def linear_layer_limit(
     if b0.shape not in ((), (len(W),)):
         raise ValueError(f"start_bias must be a number or one per row, {len(W)}, got {b0.shape}")
     b0 = np.broadcast_to(b0, (len(W),))
+    beta, ahead = momentum_of(momentum, nesterov)
+    frozen = _validate.integer("frozen_steps", frozen_steps)
+    eta = None if step is None else _validate.real("step", step, minimum=0.0, strict=True)
+    if eta is None and (beta or frozen):
+        raise ValueError("momentum and frozen_steps need a step, which says how long a step is")
     means = X.mean(axis=0)
     centred = bool(np.abs(means).max(initial=0.0) <= CENTRED * np.abs(X).max(initial=0.0))
-    closed = not bias or centred
+    closed = (not bias or centred) and not frozen
+    how = Steps(method, ratio, kappa if bias else 0.0, eta or 0.0, beta, ahead, frozen)
     problem = LeastSquares(X, Y[:, 0])
-    rows, biases, smallest, assumptions = [], [], [], []
+    ends = []
     for index, row in enumerate(W):
-        size = float(np.linalg.norm(row))
-        # v0 = the row: its direction moves ‖row‖² times more slowly than a unit vector's
-        slower = size**2 if method == "wn" else 1.0
-        c, faster = ratio * slower, kappa * slower
         if closed:
             b = float(Y[:, index].mean()) if bias else 0.0
+            ends.append(_closed(_less(problem, Y, index, b), row, b, how))
         else:
-            b, sign, settled = _integrated(problem, Y[:, index], row, c, faster, float(b0[index]))
-        rest = problem.with_targets(Y[:, index] - b)
-        if not rest.target.any():
-            raise ValueError(
-                f"targets[:, {index}] is constant, or wholly out of the features' reach: then the "
-                "smallest row is zero, and the theory does not apply"
-            )
-        end = flow_limit(rest, size, row, c)
-        x = end.weights
-        if not closed:
-            # the sign is that of the flow with the bias, not of one with its end from the start
-            x = rest.min_norm_solution() + sign * np.sign(end.scale) * (
-                x - rest.min_norm_solution()
-            )
-            assumptions.append(settled)
-        else:
-            assumptions += [a for a in end.assumptions if not a.holds]
-        rows.append(x)
-        biases.append(b)
-        smallest.append(float(np.linalg.norm(rest.target)))
+            b = float(b0[index]) if bias else 0.0
+            ends.append(_integrated(problem, Y, index, row, b, how))
+    rows = np.array([end.weight for end in ends])
     return LayerLimit(
-        weight=np.array(rows),
-        bias=np.array(biases),
+        weight=rows,
+        bias=np.array([end.bias for end in ends]),
         norm=np.linalg.norm(rows, axis=1),
-        min_norm=np.array(smallest),
+        min_norm=np.array([end.min_norm for end in ends]),
+        distance=np.array([end.distance for end in ends]),
+        error=np.array([end.error for end in ends]),
+        equivalent_step=np.array([end.equivalent_step for end in ends]),
         closed_form=closed,
-        assumptions=tuple(dict.fromkeys(assumptions)),
+        assumptions=tuple(dict.fromkeys(a for end in ends for a in end.assumptions)),
         paper="beyond the paper",
     )
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The end of one row."""
+
+    weight: Array
+    bias: float
+    min_norm: float
+    distance: float
+    error: float
+    equivalent_step: float
+    assumptions: tuple[Assumption, ...]
+
+
+def _less(problem: LeastSquares, Y: Array, index: int, b: float) -> LeastSquares:
+    """The problem that is left once the bias is known."""
+    rest = problem.with_targets(Y[:, index] - b)
+    if not rest.target.any():
+        raise ValueError(
+            f"targets[:, {index}] is constant, or wholly out of the features' reach: then the "
+            "smallest row is zero, and the theory does not apply"
+        )
+    return rest
+
+
+def _closed(rest: LeastSquares, row: Array, b: float, how: Steps) -> _Row:
+    """The end of a row whose bias does not see it."""
+    size, wn = float(np.linalg.norm(row)), how.method == "wn"
+    smallest = float(np.linalg.norm(rest.target))
+    if not how.step:
+        # v0 = the row: its direction moves ‖row‖² times more slowly than a unit vector's
+        end = flow_limit(rest, size, row, how.ratio * (size**2 if wn else 1.0))
+        failing = tuple(a for a in end.assumptions if not a.holds)
+        return _Row(end.weights, b, smallest, end.distance, 0.0, 0.0, failing)
+    made = finite_step_limit(
+        rest, size, row, how.method, how.step, how.ratio,
+        momentum=how.momentum, nesterov=how.nesterov, direction_norm=size if wn else 1.0,
+    )  # fmt: skip
+    failing = tuple(a for a in made.assumptions if not a.holds)
+    equivalent = made.equivalent_step
+    return _Row(made.weights, b, smallest, made.distance, made.error, equivalent, failing)
+
+
+def _integrated(
+    problem: LeastSquares, Y: Array, index: int, row: Array, b0: float, how: Steps
+) -> _Row:
+    """The end of a row that moves with its bias, or rests first."""
+    size, y = float(np.linalg.norm(row)), Y[:, index]
+    end = row_end(problem, y, row, how, b0)
+    rest = _less(problem, Y, index, end.bias)
+    smallest = rest.min_norm_solution()
+    found = [assume("the integration of the flow with the bias settled", end.settled)]
+    least = float(np.linalg.norm(rest.target))
+    if not how.step:
+        # the invariant says how far off it ends; only the sign is that of the flow with the bias
+        slower = size**2 if how.method == "wn" else 1.0
+        flow = flow_limit(rest, size, row, how.ratio * slower)
+        sign = (np.sign(end.scale) or 1.0) * np.sign(flow.scale)
+        x = smallest + sign * (flow.weights - smallest)
+        return _Row(x, end.bias, least, flow.distance, 0.0, 0.0, tuple(found))
+    _, off = problem.factorisation.split(row[None])
+    perp = float(np.linalg.norm(off))
+    away = end.scale * end.off
+    x = smallest + away * off[0] / (perp or 1.0)
+    flow_end = row_end(problem, y, row, replace(how, corrected=False), b0)
+    moved = np.linalg.norm(problem.with_targets(y - flow_end.bias).min_norm_solution() - smallest)
+    change = abs(away) * float(np.expm1(end.variation)) + float(moved)
+    left = SECOND_ORDER * end.equivalent * change
+    error = max(left, INTEGRATED * (change + abs(end.scale))) if end.settled else np.inf
+    found.append(
+        assume(
+            f"ρh·(max(g²/N, c)·λmax + κn) ≤ {VALID:g}: the steps are small enough for a first "
+            "order",
+            end.equivalent <= VALID,
+        )
+    )
+    failing = tuple(a for a in found if not a.holds) or (found[0],)
+    return _Row(x, end.bias, least, abs(away), error, end.equivalent, failing)
 
 
 def _outputs(X: Array, targets: Any, weight: Any) -> tuple[Array, Array]:
@@ -184,44 +281,3 @@ def _outputs(X: Array, targets: Any, weight: Any) -> tuple[Array, Array]:
     if not W.any(axis=1).all():
         raise ValueError("weight has a zero row, which has no direction; start it elsewhere")
     return Y, W
-
-
-def _integrated(
-    problem: LeastSquares, y: Array, row: Array, c: float, kappa: float, b0: float
-) -> tuple[float, float, Assumption]:
-    """The bias and the sign of the scale at the end of the flow of (g, w∥, b), with w⊥ from the
-    invariant; in units of the data.
-    """
-    factors = problem.factorisation
-    size = float(np.linalg.norm(row))
-    z0, rest = factors.split(row[None] / size)
-    perp = float(np.linalg.norm(rest[0]))
-    matrix = np.array([problem.A @ factors.lift(axis) for axis in np.eye(factors.rank)]).T
-    steep = float(factors.singular_values.max()) ** 2
-
-    def parts(state: Array) -> tuple[float, Array, Array, float]:
-        g, z = float(state[0]), state[1:-1]
-        with np.errstate(over="ignore"):
-            off = perp * float(np.exp(min((size - g) * ((size + g) / (2.0 * c)), 300.0)))
-        unit = z / np.sqrt(z @ z + off * off)
-        r = g * (matrix @ unit) + state[-1] - y
-        return g, unit, matrix.T @ r, float(r.sum())
-
-    def field(t: float, state: Array) -> Array:
-        g, unit, pull, total = parts(state)
-        s = float(unit @ pull)
-        return np.concatenate([[-c * s], -g * (pull - s * unit), [-kappa * total]]) / steep
-
-    def slope(state: Array) -> float:
-        _, _, pull, total = parts(state)
-        return float(pull @ pull) / steep + total**2 / len(y)
-
-    first = np.concatenate([[size], z0[0], [b0]])
-    reference = max(slope(first), slope(np.concatenate([[0.0], z0[0], [0.0]])))
-
-    def settled(state: Array) -> bool:
-        return slope(state) <= TAIL * reference
-
-    end, done = integrate_until(field, first, settled)
-    sign = float(np.sign(end[0])) or 1.0
-    return float(end[-1]), sign, assume("the integration of the flow with the bias settled", done)

@@ -1,0 +1,169 @@
+"""The flow of one row of a linear layer with a bias, also as finite steps and momentum change it.
+
+In the basis of A = U S Vᵀ the residual is r = S·x∥ + b·o − y with o = Uᵀ1, so that a field costs
+O(rank). Steps of size h follow the flow of F − (hρ/2)F′F instead of F, to first order in h, where
+θ ← θ + hF(θ) are plain steps; momentum β makes h = η/(1 − β) and ρ = 1 + 2l, with the lag l =
+β/(1 − β) (Nesterov: β²/(1 − β)). WN makes plain steps of (g, v, b). So does rPGD of (g, W, b) where
+W = R·w and R collects the norms it divides by: W ← W − ηR·u with u = gAᵀr, but the buffer of u
+knows nothing of R, which adds h·l·R⟨w, u⟩u to the field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problems import LeastSquares
+from ._integrate import MANY, integrate_for, integrate_until
+
+Array = NDArray[np.float64]
+# the squared gradient over that of the start, or of zero weights, at the end; the explicit method
+# for many coordinates does not get as low
+TAIL, MANY_TAIL = 1e-24, 1e-17
+TINY = 1e-30  # of a complex step: its derivatives have no cancellation
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a row is trained: rates c of g and κ of b over that of w; η = 0 is the flow itself.
+
+    `frozen` is the number of steps in which g rests at first; without `corrected` the flow takes as
+    long, but steps have no effect on it.
+    """
+
+    method: str
+    ratio: float
+    kappa: float
+    step: float = 0.0
+    momentum: float = 0.0
+    nesterov: bool = False
+    frozen: int = 0
+    corrected: bool = True
+
+    @property
+    def h(self) -> float:
+        """Time per step."""
+        return self.step / (1.0 - self.momentum)
+
+    @property
+    def lag(self) -> float:
+        """By how many steps the buffer is behind."""
+        beta = self.momentum
+        return (beta**2 if self.nesterov else beta) / (1.0 - beta)
+
+    @property
+    def rho(self) -> float:
+        """By how much momentum multiplies the effect of a step h."""
+        return 1.0 + 2.0 * self.lag
+
+
+@dataclass(frozen=True)
+class RowEnd:
+    """Where a row ends: g, ‖w⊥‖/‖w‖, the bias, and how much finite steps did on the way.
+
+    `variation` is the integral of the sizes of the invariant's drifts, `equivalent` the largest
+    ρh·(max(g²/N, c)·λmax + κn) on the way.
+    """
+
+    scale: float
+    off: float
+    bias: float
+    variation: float
+    equivalent: float
+    settled: bool
+
+
+def row_end(problem: LeastSquares, y: Array, row: Array, steps: Steps, b0: float) -> RowEnd:
+    """Integrate (g, w∥, log ‖w⊥‖, b) from the row as it is until the gradient has died."""
+    factors, wn = problem.factorisation, steps.method == "wn"
+    size = float(np.linalg.norm(row))
+    z0, rest = factors.split((row if wn else row / size)[None])
+    S = factors.singular_values
+    ones, count = np.ones(len(y)), float(len(y))
+    o, right = factors.left.transposed(ones), factors.left.transposed(y)
+    # what of 1 and y no feature reaches still pulls on the bias
+    outside, missed = count - float(o @ o), float(ones @ y - o @ right)
+    steep = float(S.max()) ** 2
+
+    def parts(g: Any, z: Any, log_off: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+        """‖w‖², V-coordinates of Aᵀr, ⟨w, Aᵀr⟩/‖w‖ and Σr; of complex numbers too."""
+        square = z @ z + np.exp(2.0 * log_off)
+        length = np.sqrt(square)
+        r = g / length * (S * z) + b * o - right
+        pull = S * r
+        return square, pull, z @ pull / length, o @ r + outside * b - missed
+
+    def plain(c: float, state: Any) -> Any:
+        """F, its part of w⊥ over w⊥ itself; W in place of w for rPGD."""
+        g, z, b = state[0], state[1:-2], state[-1]
+        square, pull, s, total = parts(g, z, state[-2], b)
+        length = np.sqrt(square)
+        if wn:
+            moved, grown = -(g / length) * (pull - (s / length) * z), g * s / square
+        else:
+            moved, grown = -length * g * pull, 0.0 * s
+        return np.concatenate([[-c * s], moved, [grown], [-steps.kappa * total]])
+
+    def field(c: float, full: Array) -> Array:
+        """The field with the effect of finite steps, over that of time; and the drift's size."""
+        state = full[:-1]
+        F = plain(c, state)
+        g, z = float(state[0]), state[1:-2]
+        square, pull, s, _ = parts(g, z, float(state[-2]), float(state[-1]))
+        if steps.h and steps.corrected:
+            turned = plain(c, state + 1j * TINY * F).imag / TINY
+            turned[-2] += F[-2] ** 2  # of w⊥ itself, not of its logarithm
+            F = F - 0.5 * steps.h * steps.rho * turned
+            if not wn:
+                F[1:-2] += steps.h * steps.lag * np.sqrt(square) * (g * s) * (g * pull)
+        if not wn:  # back to the sphere
+            along = float(z @ F[1:-2]) / square
+            F[1:-2] -= along * z
+            F[-2] -= along
+        N = square if wn else 1.0
+        p = max(float(pull @ pull) - s * s, 0.0)
+        drift = abs(c / N - (g / N) ** 2) if wn else c + g * g
+        sizes = 0.5 * steps.h * steps.rho * (drift * s * s + (g / N) ** 2 * N * p)
+        if wn:
+            sizes += abs(g * s * (1.0 / N - 1.0 / size**2))
+        return np.concatenate([F, [sizes]]) / steep
+
+    def slope(full: Array) -> float:
+        _, pull, _, total = parts(full[0], full[1:-3], full[-3], full[-2])
+        return float(pull @ pull) / steep + float(total) ** 2 / count
+
+    with np.errstate(divide="ignore"):
+        log_off = float(np.log(max(float(np.linalg.norm(rest)), 1e-300)))
+    first = np.concatenate([[size], z0[0], [log_off, b0, 0.0]])
+    zero = first.copy()
+    zero[0] = zero[-2] = 0.0
+    reference = max(slope(first), slope(zero))
+    widest = [0.0]
+
+    def watch(full: Array) -> None:
+        N = parts(full[0], full[1:-3], full[-3], full[-2])[0] if wn else 1.0
+        widest[0] = max(widest[0], float(full[0]) ** 2 / float(N))
+
+    def settled(full: Array) -> bool:
+        return slope(full) <= (TAIL if full.size <= MANY else MANY_TAIL) * reference
+
+    watch(first)
+    state, done = first, True
+    if steps.frozen:
+        state, done = integrate_for(
+            lambda t, at: field(0.0, at), state, steps.frozen * steps.h * steep
+        )
+        if steps.corrected:  # the buffer of g went on while g rested, and is let go with it
+            s = parts(state[0], state[1:-3], state[-3], state[-2])[2]
+            state[0] -= steps.ratio * steps.h * steps.lag * float(s)
+        watch(state)
+    if done:
+        state, done = integrate_until(lambda t, at: field(steps.ratio, at), state, settled, watch)
+    square = float(parts(state[0], state[1:-3], state[-3], state[-2])[0])
+    # a row in the row space has no w⊥, and none comes
+    off = float(np.exp(state[-3]) / np.sqrt(square)) if rest.any() else 0.0
+    equivalent = steps.rho * steps.h * (max(widest[0], steps.ratio) * steep + steps.kappa * count)
+    return RowEnd(float(state[0]), off, float(state[-2]), float(state[-1]), equivalent, done)

@@ -1,0 +1,316 @@
+"""What the optimisers share: groups and their options, the state (g, w), and steps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import torch
+
+from ._blocks import block_dot, block_norm, checked_dim, is_distributed, spanned, working
+from ._rules import Block, Options, functional, in_place
+
+STATE = ("direction", "scale", "direction_norm", "direction_buffer", "scale_buffer")
+NEAR = 4.0  # ulp of a parameter's type within which it is still what the state says
+
+
+def rate(name: str, value: Any) -> Any:
+    """A number that is not negative, or a tensor of one element, which stays a tensor."""
+    if isinstance(value, torch.Tensor):
+        if value.numel() != 1:
+            raise ValueError(
+                f"{name} must be a number or a tensor of one element, got shape "
+                f"{tuple(value.shape)}"
+            )
+        number = float(value)
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+    else:
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}: {value!r}")
+    if not 0.0 <= number < float("inf"):
+        raise ValueError(f"{name} must be finite and at least 0, got {number:g}")
+    return value
+
+
+class ScaleDirectionOptimizer(torch.optim.Optimizer):
+    """x = g·w/‖w‖ for every block of every parameter, with (g, w) in the optimiser's state."""
+
+    normalises: ClassVar[bool]  # rPGD: w is a unit vector after every step
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any,
+        *,
+        scale_ratio: Any = 1.0,
+        dim: Any = 0,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        scale_weight_decay: float = 0.0,
+        eps: float = 1e-30,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        vectors: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "scale_ratio": scale_ratio,
+            "dim": dim,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "scale_weight_decay": scale_weight_decay,
+            "eps": eps,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "vectors": vectors,
+        }
+        self._written: dict[Any, int] = {}
+        super().__init__(params, defaults)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters; its options are checked like those of the optimiser.
+
+        Parameters
+        ----------
+        param_group : dict
+            "params", and any of the options.
+        """
+        super().add_param_group(param_group)
+        try:
+            self._check(self.param_groups[-1])
+        except (TypeError, ValueError):
+            self.param_groups.pop()
+            raise
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name in ("lr", "scale_ratio"):
+            rate(name, group[name])
+        for name in ("momentum", "scale_weight_decay", "eps"):
+            group[name] = float(rate(name, group[name]))
+        if group["momentum"] >= 1.0:
+            raise ValueError(f"momentum must be below 1, got {group['momentum']:g}")
+        if group["nesterov"] and not group["momentum"]:
+            raise ValueError("nesterov=True needs a momentum above 0; give momentum=0.9, say")
+        if group["foreach"] and group["differentiable"]:
+            raise ValueError("foreach=True cannot be differentiable; leave one of them out")
+        group["dim"] = checked_dim(group["dim"])
+        for p in group["params"]:
+            if p.is_complex():
+                raise TypeError(f"parameters must be real, got {p.dtype}")
+            if self._in_blocks(group, p):
+                self._axes(group, p)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._written = {}
+        for group in self.param_groups:
+            for name, value in self.defaults.items():
+                group.setdefault(name, value)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a state, in the precision it was saved in; it is copied.
+
+        Parameters
+        ----------
+        state_dict : dict
+            What `state_dict()` gave.
+        """
+        super().load_state_dict(state_dict)
+        self._written = {}
+        saved = [i for group in state_dict["param_groups"] for i in group["params"]]
+        own = [p for group in self.param_groups for p in group["params"]]
+        for index, p in zip(saved, own, strict=True):
+            for name, value in state_dict["state"].get(index, {}).items():
+                if isinstance(value, torch.Tensor):  # torch casts it to the parameter's type
+                    self.state[p][name] = value.detach().to(p.device, copy=True)
+
+    @staticmethod
+    def _in_blocks(group: dict[str, Any], p: Any) -> bool:
+        """Whether a parameter has scales and directions; others get plain SGD."""
+        return bool(p.ndim > 1 or (group["vectors"] and p.ndim == 1))
+
+    @staticmethod
+    def _axes(group: dict[str, Any], p: Any) -> tuple[int, ...]:
+        return spanned(p.shape, group["dim"] if p.ndim > 1 else None)
+
+    def _init_group(
+        self,
+        group: dict[str, Any],
+        params: list[Any],
+        grads: list[Any],
+        directions: list[Any],
+        scales: list[Any],
+        norms: list[Any],
+        direction_buffers: list[Any],
+        scale_buffers: list[Any],
+    ) -> None:
+        """Fill the lists with the tensors of a step; torch.compile knows this method by name."""
+        for p in group["params"]:
+            if p.grad is None:
+                continue
+            if p.grad.is_sparse:
+                raise RuntimeError(
+                    f"{type(self).__name__} does not take sparse gradients: every block moves with "
+                    "its scale; use nn.Embedding(…, sparse=False)"
+                )
+            state = self.state[p]
+            if not self._in_blocks(group, p):
+                if group["momentum"] and "direction_buffer" not in state:
+                    state["direction_buffer"] = torch.zeros_like(p, requires_grad=False)
+            elif "direction" not in state:
+                self._start(group, p, p.grad)
+            else:
+                self._follow(group, p, self._written.pop(p, None))
+            params.append(p)
+            grads.append(p.grad)
+            lists = directions, scales, norms, direction_buffers, scale_buffers
+            for values, name in zip(lists, STATE, strict=True):
+                values.append(state.get(name))
+
+    def _start(self, group: dict[str, Any], p: Any, gradient: Any) -> None:
+        """The first state: g = ‖p‖, w along p."""
+        axes, state = self._axes(group, p), self.state[p]
+        x = p.to(working(p), copy=True) if group["differentiable"] else p.detach().to(working(p))
+        g = block_norm(x, axes)
+        known = g > group["eps"]
+        unit = torch.where(known, g, 1.0)
+        G = gradient.to(x.dtype) * (-1.0 if group["maximize"] else 1.0)
+        size = block_norm(G, axes)
+        # a block of zeros has no direction: that of the steepest descent, or, where there is none,
+        # any other
+        count = x.numel() // g.numel()
+        down = torch.where(size > group["eps"], -G / size.clamp(min=group["eps"]), count**-0.5)
+        state["direction"] = torch.where(known, x / unit if self.normalises else x, down)
+        state["scale"] = torch.where(known, g, 0.0)
+        if not self.normalises:
+            state["direction_norm"] = unit
+        if group["momentum"]:
+            state["direction_buffer"] = torch.zeros_like(x)
+            state["scale_buffer"] = torch.zeros_like(g)
+
+    def _follow(self, group: dict[str, Any], p: Any, written: int | None) -> None:
+        """Take over a parameter that others may have changed since the last step."""
+        state, eps = self.state[p], group["eps"]
+        if group["momentum"] and "direction_buffer" not in state:
+            state["direction_buffer"] = torch.zeros_like(state["direction"])
+            state["scale_buffer"] = torch.zeros_like(state["scale"])
+        if group["differentiable"] or p._version == written:
+            return
+        axes, w = self._axes(group, p), state["direction"]
+        x = p.detach().to(w.dtype)
+        n = state.get("direction_norm", torch.ones_like(state["scale"]))
+        here = w * (state["scale"] / n)
+        allowed = NEAR * torch.finfo(p.dtype).eps
+        if bool(((x - here).abs() <= allowed * here.abs() + torch.finfo(p.dtype).tiny).all()):
+            return
+        if written is None:
+            warnings.warn(
+                f"a parameter of shape {tuple(p.shape)} is not what the optimiser's state makes of "
+                "it: another model or another state was loaded; going on from the parameter",
+                stacklevel=2,
+            )
+        size = block_norm(x, axes)
+        sign = torch.where(block_dot(x, w, axes) < 0, -1.0, 1.0).to(x.dtype)
+        known = size > eps
+        turned = x * (sign * n / torch.where(known, size, 1.0))
+        w.copy_(torch.where(known, turned, w))
+        state["scale"].copy_(torch.where(known, sign * size, 0.0))
+        if "direction_norm" in state:
+            state["direction_norm"].copy_(block_norm(w, axes).clamp(min=eps))
+
+    def adopt_parameters(self) -> None:
+        """Take the parameters as they are now for the weights, and go on from there.
+
+        Steps notice by themselves when a parameter was changed between them (by `load_state_dict`
+        of the model, say), and keep ‖w‖ and the side that w is on. Only a step compiled by
+        torch.compile does not notice: then call this.
+        """
+        for group in self.param_groups:
+            for p in group["params"]:
+                if "direction" in self.state.get(p, {}):
+                    self._follow(group, p, -1)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Make one step.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Evaluates the model again and returns the loss.
+
+        Returns
+        -------
+        The closure's loss, or None.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        with torch.set_grad_enabled(self.defaults["differentiable"]):
+            for group in self.param_groups:
+                self._step_group(group)
+        return loss
+
+    def _step_group(self, group: dict[str, Any]) -> None:
+        lists: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
+        self._init_group(group, *lists)
+        compiling = torch.compiler.is_compiling()
+        options = Options(
+            lr=group["lr"],
+            ratio=group["scale_ratio"],
+            momentum=group["momentum"],
+            nesterov=group["nesterov"],
+            decay=group["scale_weight_decay"],
+            eps=group["eps"],
+            maximize=group["maximize"],
+            still=not compiling and _is_zero(group["lr"]),
+        )
+        blocks = []
+        for p, G, w, g, n, direction_buffer, scale_buffer in zip(*lists, strict=True):
+            if w is None:
+                _plain(p, G, direction_buffer, options)
+            else:
+                axes = self._axes(group, p)
+                blocks.append(Block(p, G, w, g, n, direction_buffer, scale_buffer, axes))
+        plainly = group["differentiable"] or compiling
+        fast = [b for b in blocks if not plainly and not is_distributed(b.parameter)]
+        for block in blocks:
+            if plainly or is_distributed(block.parameter):
+                self._write(block, functional(block, options), group["differentiable"])
+        if group["foreach"]:
+            in_place(fast, options)
+        else:
+            for block in fast:
+                in_place([block], options)
+        if not compiling:
+            self._written |= {block.parameter: block.parameter._version for block in blocks}
+
+    def _write(self, block: Block, new: dict[str, Any], differentiable: bool) -> None:
+        """The outcome of the formulas into the tensors, or in place of them."""
+        if "parameter" in new:
+            block.parameter.copy_(new.pop("parameter"))
+        if differentiable:
+            self.state[block.parameter].update(new)
+            return
+        old = block.direction, block.scale, block.norm, block.direction_buffer, block.scale_buffer
+        for name, tensor in zip(STATE, old, strict=True):
+            if name in new:
+                tensor.copy_(new[name])
+
+
+def _is_zero(lr: Any) -> bool:
+    """Whether nothing may move; not asked of other devices, which would have to be waited for."""
+    return (not isinstance(lr, torch.Tensor) or lr.is_cpu) and float(lr) == 0.0
+
+
+def _plain(p: Any, G: Any, buffer: Any, options: Options) -> None:
+    """A step of torch's SGD, for what has no blocks."""
+    G = -G if options.maximize else G
+    if options.momentum:
+        buffer.mul_(options.momentum).add_(G)
+        G = G + options.momentum * buffer if options.nesterov else buffer
+    p.sub_(options.lr * G)
