@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.nn.functional import hardshrink
 
 from ._blocks import block_dot, block_norm
 
@@ -115,8 +114,8 @@ def in_place(blocks: list[Block], options: Options) -> None:
             torch._foreach_mul_(W, [1.0 - lr * a for a in A])
         torch._foreach_addcmul_(W, G, [b * -lr for b in B])
     if beta and not options.still:
-        rate = lr * -beta if options.nesterov else -lr
-        torch._foreach_addcmul_(W, buffers, [_number(rate, w) for w in W])
+        share = -beta if options.nesterov else -1.0
+        torch._foreach_addcmul_(W, buffers, [_number(lr, w) * share for w in W])
     for block, (s, _, _) in zip(blocks, found, strict=True):
         _scale_and_write(block, s, options)
 
@@ -133,7 +132,7 @@ def _scale_and_write(block: Block, s: Any, options: Options) -> None:
     g.sub_(slope * (options.ratio * options.lr))
     norm = block_norm(w, block.axes).clamp_(min=options.eps)
     if block.norm is None:
-        w.div_(hardshrink(norm - 1.0, _few_ulp(norm)) + 1.0)
+        w.div_(norm.masked_fill_((norm - 1.0).abs_() <= _few_ulp(norm), 1.0))
         factor = g
     else:
         block.norm.copy_(norm)
