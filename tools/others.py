@@ -1,10 +1,10 @@
-"""Fetch the optimiser tests of others: the sdist of pytorch_optimizer, unpacked in build/others.
+"""Fetch what the tests of others need into build/others; nothing is installed.
 
     python tools/others.py
 
-Its tests and the package they import are unpacked, and nothing is installed: it needs torch and
-numpy only, and the tests are run with the folder on the path. The version and its hash are in
-requirements-others.lock. What is there already is not fetched again.
+The sdist of pytorch_optimizer is unpacked: its tests and the package they import, which needs torch
+and numpy only. expecttest, which torch.testing imports, stays a wheel: Python imports from it as it
+is. Versions and hashes are in requirements-others.lock; what is there is not fetched again.
 """
 
 from __future__ import annotations
@@ -21,19 +21,30 @@ PLACE = ROOT / "build" / "others"
 WANTED = ("tests", "pytorch_optimizer", "LICENSE")
 
 
+def _pinned(name: str) -> str:
+    """The name and the version of a file that is fetched."""
+    lines = LOCK.read_text(encoding="utf-8").splitlines()
+    line = next(line for line in lines if line.startswith(f"{name}=="))
+    return line.split()[0].replace("-", "_").replace("==", "-")
+
+
 def unpacked() -> Path:
-    """Where the locked version is, or will be."""
-    pinned = next(line for line in LOCK.read_text().splitlines() if not line.startswith("#"))
-    return PLACE / pinned.split()[0].replace("==", "-").replace("pytorch-opt", "pytorch_opt")
+    """Where the tests of pytorch_optimizer are, or will be."""
+    return PLACE / _pinned("pytorch-optimizer")
 
 
-def download() -> Path:
-    """The sdist, by pip, which checks its hash."""
+def wheel() -> Path:
+    """Where expecttest is, or will be."""
+    return PLACE / f"{_pinned('expecttest')}-py3-none-any.whl"
+
+
+def download() -> None:
+    """Both, by pip, which checks their hashes."""
     # the build backend is asked for the name and version only, and the environment has it
-    options = ["--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--require-hashes"]
+    sdist = ["--no-binary", "pytorch-optimizer", "--no-build-isolation"]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*command, *options, "-r", str(LOCK), "-d", str(PLACE)], check=True)
-    return PLACE / f"{unpacked().name}.tar.gz"
+    options = ["--no-deps", "--require-hashes", *sdist, "-r", str(LOCK), "-d", str(PLACE)]
+    subprocess.run([*command, *options], check=True)
 
 
 def unpack(archive: Path) -> None:
@@ -50,10 +61,11 @@ def unpack(archive: Path) -> None:
 
 def main() -> None:
     """Fetch and unpack, unless it is there."""
-    if not unpacked().is_dir():
+    if not (unpacked().is_dir() and wheel().is_file()):
         PLACE.mkdir(parents=True, exist_ok=True)
-        unpack(download())
-    print(f"the tests of {unpacked().name} are in {unpacked().relative_to(ROOT)}")
+        download()
+        unpack(PLACE / f"{unpacked().name}.tar.gz")
+    print(f"the tests of others are in {PLACE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

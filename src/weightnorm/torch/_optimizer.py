@@ -160,8 +160,8 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 continue
             if p.grad.is_sparse:
                 raise RuntimeError(
-                    f"{type(self).__name__} does not support sparse gradients: every block moves with "
-                    "its scale; use nn.Embedding(…, sparse=False)"
+                    f"{type(self).__name__} does not support sparse gradients: every block moves "
+                    "with its scale; use nn.Embedding(…, sparse=False)"
                 )
             state = self.state[p]
             if not self._in_blocks(group, p):
