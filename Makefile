@@ -62,7 +62,7 @@ test-torch: $(TORCH_STAMP)
 
 torch-others: $(TORCH_STAMP)
 	$(BIN)/python tools/others.py
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/torch/test_others.py tests/torch/test_torch_suite.py
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/torch/test_others.py tests/torch/test_torch_optimizers.py tests/torch/test_torch_layers.py
 
 test-portable: $(STAMP)
 	$(BIN)/python tools/portable.py

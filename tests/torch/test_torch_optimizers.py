@@ -1,59 +1,35 @@
-"""What torch's wheel has for tests of optimisers and of weight_norm, on ours.
+"""The inputs and the errors that torch's wheel has for tests of its SGD, on our optimisers.
 
-The wheel has no test of weight_norm: those are in torch's repository only, and of the databases in
-torch.testing neither the operators' nor the modules' has an entry of it. What there is: the inputs
-and the errors for SGD of the database of optimisers, which are run here on ours; and the layers and
-their inputs of the database of modules, on which scale_norm has to do what weight_norm does.
-
-torch.testing imports expecttest, which `make torch-others` fetches.
+The tests themselves are in torch's repository only; torch.testing has a database of optimisers with
+the configurations and the wrong calls to test each with.
 """
 
 import copy
-import runpy
-import sys
-import warnings
-from pathlib import Path
 
 import pytest
 import torch
 from torch.nn.utils.parametrizations import weight_norm
-from torch.utils._pytree import tree_leaves
+from torch_testing import internal
 
-from weightnorm.torch import RPGD, WeightNormSGD, from_torch_weight_norm, scale_norm
+from weightnorm.torch import RPGD, WeightNormSGD
 
 pytestmark = pytest.mark.slow  # torch.testing takes seconds to import
-ROOT = Path(__file__).parents[2]
 OURS = [RPGD, WeightNormSGD]
 INPUTS_LEFT_OUT = {"dampening": "an option of torch's SGD that ours do not have"}
 OTHER_WORDS = {  # the errors are of torch's types, but ours say more
     "Tensor lr must be 1-element": "lr must be a number or a tensor of one element",
     "momentum should be between 0 and 1": "momentum must be finite and at least 0, got -0.5",
 }
-LAYERS = {
-    *(f"nn.{kind}{n}d" for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3)),
-    *("nn.Linear", "nn.Bilinear", "nn.Embedding", "nn.MultiheadAttention"),
-    *("nn.LayerNorm", "nn.RMSNorm"),
-    *(f"nn.{kind}{cell}" for kind in ("RNN", "GRU", "LSTM") for cell in ("", "Cell")),
-}
 
 
 @pytest.fixture(scope="module")
-def testing():
-    """torch.testing._internal, with what it imports."""
-    wheel = runpy.run_path(str(ROOT / "tools" / "others.py"))["wheel"]()
-    if not wheel.is_file():
-        pytest.skip(f"{wheel.name} is not there: make torch-others fetches it")
-    sys.path.append(str(wheel))
-    try:
-        from torch.testing._internal import common_modules, common_optimizers
-    finally:
-        sys.path.remove(str(wheel))
-    return common_modules, common_optimizers
+def optimizers():
+    """torch's database of optimisers."""
+    return internal("common_optimizers")
 
 
-def inputs(testing, optimizer):
+def inputs(optimizers, optimizer):
     """The configurations of torch's SGD, plain, with foreach and differentiable, in our names."""
-    _, optimizers = testing
 
     def function(device, dtype=None):
         found = optimizers.optim_inputs_func_sgd(device, dtype)
@@ -106,8 +82,8 @@ def made(optimizer, model, options):
 
 
 @pytest.mark.parametrize("optimizer", OURS)
-def test_the_errors_of_torch_are_ours(testing, optimizer):
-    info, _ = inputs(testing, optimizer)
+def test_the_errors_of_torch_are_ours(optimizers, optimizer):
+    info, _ = inputs(optimizers, optimizer)
     errors = info.optim_error_inputs_func("cpu", torch.float64)
     assert {each.optimizer_error_input.desc for each in errors} >= set(OTHER_WORDS)
     assert len(errors) >= 7
@@ -121,13 +97,14 @@ def test_the_errors_of_torch_are_ours(testing, optimizer):
 
 @pytest.mark.parametrize("optimizer", OURS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_every_input_goes_the_right_way(testing, optimizer, dtype):
-    info, found = inputs(testing, optimizer)
+def test_every_input_goes_the_right_way(optimizers, optimizer, dtype):
+    info, found = inputs(optimizers, optimizer)
     for each in found:
         if each["differentiable"]:
             continue  # its parameters cannot be leaves: see the next test
         for make_schedulers in ([], *info.scheduler_inputs):
             model, X = layer(dtype=dtype)
+            model.bias.requires_grad_(False)  # it would go the right way by itself
             tuned = made(optimizer, model, each)
             schedulers = [make(tuned) for make in make_schedulers]
             losses = train(model, tuned, X, 20, schedulers=schedulers)
@@ -136,9 +113,9 @@ def test_every_input_goes_the_right_way(testing, optimizer, dtype):
 
 
 @pytest.mark.parametrize("optimizer", OURS)
-def test_every_input_has_derivatives(testing, optimizer):
+def test_every_input_has_derivatives(optimizers, optimizer):
     """By the gradient and the parameter, as in torch's own test of `differentiable`."""
-    _, found = inputs(testing, optimizer)
+    _, found = inputs(optimizers, optimizer)
     torch.manual_seed(0)
     start, gradient = torch.randn(2, 2, 3, dtype=torch.float64).requires_grad_().unbind()
     for each in found:
@@ -157,8 +134,8 @@ def test_every_input_has_derivatives(testing, optimizer):
 
 
 @pytest.mark.parametrize("optimizer", OURS)
-def test_loop_and_foreach_agree_and_states_go_on(testing, optimizer):
-    _, found = inputs(testing, optimizer)
+def test_loop_and_foreach_agree_and_states_go_on(optimizers, optimizer):
+    _, found = inputs(optimizers, optimizer)
     for each in found:
         if not each["foreach"]:
             continue
@@ -178,8 +155,8 @@ def test_loop_and_foreach_agree_and_states_go_on(testing, optimizer):
 
 
 @pytest.mark.parametrize("optimizer", OURS)
-def test_maximizing_is_minimizing_the_opposite(testing, optimizer):
-    _, found = inputs(testing, optimizer)
+def test_maximizing_is_minimizing_the_opposite(optimizers, optimizer):
+    _, found = inputs(optimizers, optimizer)
     for each in found:
         if each["differentiable"]:
             continue
@@ -192,8 +169,8 @@ def test_maximizing_is_minimizing_the_opposite(testing, optimizer):
         torch.testing.assert_close(*ends, rtol=0, atol=0)
 
 
-def test_weight_norm_sgd_is_sgd_on_weight_norm_for_every_input(testing):
-    _, found = inputs(testing, WeightNormSGD)
+def test_weight_norm_sgd_is_sgd_on_weight_norm_for_every_input(optimizers):
+    _, found = inputs(optimizers, WeightNormSGD)
     for each in found:
         if each["differentiable"]:
             continue
@@ -206,65 +183,3 @@ def test_weight_norm_sgd_is_sgd_on_weight_norm_for_every_input(testing):
         groups = [{"params": [g], "weight_decay": decay}, {"params": [v, theirs.bias]}]
         train(theirs, torch.optim.SGD(groups, **options), X, 20)
         torch.testing.assert_close(model.weight, theirs.weight, rtol=1e-11, atol=1e-13)
-
-
-def layers(testing, dtype):
-    """Every layer of torch's database with a weight of more than one axis, and its inputs."""
-    modules, _ = testing
-    torch.manual_seed(0)
-    for info in modules.module_db:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of Transformer, about nested tensors
-            found = info.module_inputs_func(
-                info, device="cpu", dtype=dtype, requires_grad=True, training=True
-            )
-            for each in found:
-                given = each.constructor_input
-                module = info.module_cls(*given.args, **given.kwargs).to(dtype)
-                names = [n for n, p in module.named_parameters(recurse=False) if p.ndim > 1]
-                for name in names:
-                    with torch.no_grad():  # a block of zeros is NaN in torch's, and 0 in ours
-                        getattr(module, name).add_(0.1)
-                if names:
-                    yield info.name, module, names, each.forward_input
-
-
-def outputs(module, given):
-    """What a layer makes of its inputs, and the gradients of its parameters."""
-    torch.manual_seed(0)  # for dropout
-    found = [t for t in tree_leaves(module(*given.args, **given.kwargs)) if _has_graph(t)]
-    loss = sum((t * torch.linspace(-1, 1, t.numel()).to(t).reshape(t.shape)).sum() for t in found)
-    parameters = dict(module.named_parameters())
-    gradients = torch.autograd.grad(loss, parameters.values(), allow_unused=True)
-    kept = {k: g for k, g in zip(parameters, gradients, strict=True) if g is not None}
-    return [t.detach() for t in found], kept
-
-
-def _has_graph(leaf):
-    return isinstance(leaf, torch.Tensor) and leaf.requires_grad
-
-
-@pytest.mark.parametrize("dim", [0, 1, None])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_scale_norm_is_weight_norm_on_every_layer(testing, dim, dtype):
-    seen = set()
-    for kind, module, names, given in layers(testing, dtype):
-        theirs, ours = copy.deepcopy(module), copy.deepcopy(module)
-        for name in names:
-            weight_norm(theirs, name, dim)
-            scale_norm(ours, name, dim)
-        assert theirs.state_dict().keys() == ours.state_dict().keys()
-        ours.load_state_dict(theirs.state_dict())
-        turned = from_torch_weight_norm(copy.deepcopy(theirs))
-        expected, gradients = outputs(theirs, given)
-        size = max(float(gradient.abs().max()) for gradient in gradients.values())
-        for model in (ours, turned):
-            values, found = outputs(model, given)
-            torch.testing.assert_close(values, expected, msg=kind)
-            assert found.keys() == gradients.keys()
-            for name, gradient in gradients.items():
-                difference = (found[name].reshape(gradient.shape) - gradient).abs().max()
-                # what rounding does to it, since the part along v is taken off a larger gradient
-                assert difference <= 100 * torch.finfo(dtype).eps * size, (kind, name)
-        seen.add(kind)
-    assert seen == LAYERS
