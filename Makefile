@@ -6,12 +6,13 @@ STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 TORCH_STAMP := $(VENV)/.installed-torch
 
-.PHONY: help install install-torch test test-torch test-portable test-all mutate fuzz lint bench reproduce docs lock clean
+.PHONY: help install install-torch test test-torch torch-others test-portable test-all mutate fuzz lint bench reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
 	@echo "make test-torch  install PyTorch (a CPU build will do) and test weightnorm.torch"
+	@echo "make torch-others  fetch the optimiser tests of others and run them on weightnorm.torch (about a minute)"
 	@echo "make test-all    the same, the slow tests and make mutate"
 	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
 	@echo "make mutate      falsify every theory function in turn: the certificate must notice (minutes)"
@@ -58,6 +59,10 @@ test: $(STAMP) lint
 
 test-torch: $(TORCH_STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/torch src/weightnorm/torch
+
+torch-others: $(TORCH_STAMP)
+	$(BIN)/python tools/others.py
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/torch/test_others.py tests/torch/test_torch_optimizers.py tests/torch/test_torch_layers.py
 
 test-portable: $(STAMP)
 	$(BIN)/python tools/portable.py

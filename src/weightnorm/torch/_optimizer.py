@@ -34,6 +34,21 @@ def rate(name: str, value: Any) -> Any:
     return value
 
 
+def _check_options(options: dict[str, Any]) -> None:
+    """Refuse what makes no sense, among the defaults or in a group."""
+    for name in ("lr", "scale_ratio"):
+        rate(name, options[name])
+    for name in ("momentum", "scale_weight_decay", "eps"):
+        options[name] = float(rate(name, options[name]))
+    if options["momentum"] >= 1.0:
+        raise ValueError(f"momentum must be below 1, got {options['momentum']:g}")
+    if options["nesterov"] and not options["momentum"]:
+        raise ValueError("nesterov=True needs a momentum above 0; give momentum=0.9, say")
+    if options["foreach"] and options["differentiable"]:
+        raise ValueError("foreach=True cannot be differentiable; leave one of them out")
+    options["dim"] = checked_dim(options["dim"])
+
+
 class ScaleDirectionOptimizer(torch.optim.Optimizer):
     """x = g·w/‖w‖ for every block of every parameter, with (g, w) in the optimiser's state."""
 
@@ -68,6 +83,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
             "differentiable": differentiable,
             "vectors": vectors,
         }
+        _check_options(defaults)  # before the parameters are looked at, as torch's optimisers do
         self._written: dict[Any, int] = {}
         super().__init__(params, defaults)
 
@@ -87,17 +103,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
             raise
 
     def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "scale_ratio"):
-            rate(name, group[name])
-        for name in ("momentum", "scale_weight_decay", "eps"):
-            group[name] = float(rate(name, group[name]))
-        if group["momentum"] >= 1.0:
-            raise ValueError(f"momentum must be below 1, got {group['momentum']:g}")
-        if group["nesterov"] and not group["momentum"]:
-            raise ValueError("nesterov=True needs a momentum above 0; give momentum=0.9, say")
-        if group["foreach"] and group["differentiable"]:
-            raise ValueError("foreach=True cannot be differentiable; leave one of them out")
-        group["dim"] = checked_dim(group["dim"])
+        _check_options(group)
         for p in group["params"]:
             if p.is_complex():
                 raise TypeError(f"parameters must be real, got {p.dtype}")
@@ -154,8 +160,8 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 continue
             if p.grad.is_sparse:
                 raise RuntimeError(
-                    f"{type(self).__name__} does not take sparse gradients: every block moves with "
-                    "its scale; use nn.Embedding(…, sparse=False)"
+                    f"{type(self).__name__} does not support sparse gradients: every block moves "
+                    "with its scale; use nn.Embedding(…, sparse=False)"
                 )
             state = self.state[p]
             if not self._in_blocks(group, p):
