@@ -18,7 +18,6 @@ from weightnorm.experiments.runs import Settings, run_seeds
 from weightnorm.report.reproduce import choose, reproduce
 from weightnorm.theory.index import CLAIMS
 
-
 CERTIFIED = ("stationary", "flow-limit", "two-phase-b", "discrete-rpgd")
 
 
