@@ -51,10 +51,11 @@ lint: $(STAMP)
 OTHER_CPU := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(VENV)/numba-other
 
 # Two workers with one BLAS thread each, every file whole on one of them: tests of a file share what they set up.
+# The files go in the order of tests/conftest.py, the long ones first, so that no worker waits for one at the end.
 WORKERS ?= 2
 
 test: $(STAMP) lint
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
 
 test-torch: $(TORCH_STAMP)

@@ -4,7 +4,14 @@ weightnorm in them.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+
+def length(v):
+    """‖v‖ as np.linalg.norm computes it, in a fraction of its time."""
+    return math.sqrt(v @ v)
 
 
 def reference_run(
@@ -15,12 +22,12 @@ def reference_run(
     `steps(t, g, n)` gives (direction step, scale step) at step number t, scale g and norm n of w.
     Returns a dict with the weights, scale, unit direction, ‖w‖, loss and number of updates.
     """
-    unit = w0 / np.linalg.norm(w0)
+    unit = w0 / length(w0)
     w = initial_norm * unit if method == "wn" else unit.copy()
     x, g, t = g0 * unit, float(g0), 0
     while True:
         if method == "wn":
-            x = g * w / np.linalg.norm(w)
+            x = g * w / length(w)
         elif method == "rpgd":
             x = g * w
         r = A @ x - y
@@ -28,7 +35,7 @@ def reference_run(
         if loss <= tolerance or t >= max_steps or not np.isfinite(loss):
             break
         gradient = A.T @ r
-        n = float(np.linalg.norm(w))
+        n = length(w)
         eta, gamma = steps(t, g, n)
         if method == "gd":
             x = x - eta * gradient
@@ -39,13 +46,13 @@ def reference_run(
                 w = w - eta * g / n * (gradient - along * unit)
             else:
                 v = w - eta * g * gradient
-                w = v / np.linalg.norm(v)
+                w = v / length(v)
             g = g - gamma * along
         t += 1
     return {
         "weights": x,
         "scale": g,
-        "direction_norm": float(np.linalg.norm(w)),
+        "direction_norm": length(w),
         "loss": loss,
         "num_steps": t,
     }

@@ -10,6 +10,7 @@ from reference import assert_same_stop, reference_run
 import weightnorm as wn
 
 NUM_STEPS = 10_000
+FEWER_STEPS = 2_000  # past every switch of the schedules
 
 
 def problem_of(matrix):
@@ -40,13 +41,25 @@ def test_a_step_that_depends_on_what_the_method_lacks_is_refused():
 @pytest.mark.parametrize(("method", "schedule"), PAIRS)
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_reduced_run_equals_the_full_twin(method, matrix, schedule):
+    """Every matrix; the whole length on one of them, and on all in a slow test."""
+    compare_with_twin(method, matrix, schedule, NUM_STEPS if matrix == "dense" else FEWER_STEPS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "schedule"), PAIRS)
+@pytest.mark.parametrize("matrix", [matrix for matrix in MATRICES if matrix != "dense"])
+def test_long_reduced_run_equals_the_full_twin(method, matrix, schedule):
+    compare_with_twin(method, matrix, schedule, NUM_STEPS)
+
+
+def compare_with_twin(method, matrix, schedule, num_steps):
     problem, dense, y, w0 = problem_of(matrix)
     largest = np.linalg.norm(dense, 2) ** 2
     result = wn.run(
-        build(method, SCHEDULES[schedule][0]), problem, 1.2, w0, tolerance=0, max_steps=NUM_STEPS
+        build(method, SCHEDULES[schedule][0]), problem, 1.2, w0, tolerance=0, max_steps=num_steps
     )
     twin = reference_run(
-        method, dense, y, 1.2, w0, twin_steps(method, schedule, largest), max_steps=NUM_STEPS
+        method, dense, y, 1.2, w0, twin_steps(method, schedule, largest), max_steps=num_steps
     )
 
     assert result.num_steps == twin["num_steps"]

@@ -2,8 +2,10 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,33 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_example_runs(example, tmp_path):
+def test_example_runs(example, tmp_path, monkeypatch, capsys):
+    """As a script, in this process: a new one would first import and load for seconds."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(example)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # a user's interpreter does not stop at a warning
+        runpy.run_path(str(example), run_name="__main__")
+    plt.close("all")
+    assert capsys.readouterr().out.strip()
+    figures = list(tmp_path.glob("*.png"))
+    assert len(figures) == ("savefig" in example.read_text(encoding="utf-8"))
+    assert all(figure.read_bytes().startswith(b"\x89PNG") for figure in figures)
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        path if path.stem == "own_method" else pytest.param(path, marks=pytest.mark.slow)
+        for path in EXAMPLES
+    ],
+    ids=lambda path: path.name,
+)
+def test_example_runs_in_an_interpreter_of_its_own(example, tmp_path):
     environment = os.environ | {"MPLBACKEND": "Agg"}
     command = [sys.executable, str(example)]
     result = subprocess.run(
@@ -23,7 +51,6 @@ def test_example_runs(example, tmp_path):
     assert result.stdout.strip()
     figures = list(tmp_path.glob("*.png"))
     assert len(figures) == ("savefig" in example.read_text(encoding="utf-8"))
-    assert all(figure.read_bytes().startswith(b"\x89PNG") for figure in figures)
 
 
 def test_the_estimators_page_runs():

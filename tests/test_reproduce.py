@@ -16,11 +16,21 @@ import weightnorm as wn
 from weightnorm.experiments import EXPERIMENTS
 from weightnorm.experiments.runs import Settings, run_seeds
 from weightnorm.report.reproduce import choose, reproduce
+from weightnorm.theory.index import CLAIMS
+
+CERTIFIED = ("stationary", "flow-limit", "two-phase-b", "discrete-rpgd")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return reproduce(["all"], tmp_path_factory.mktemp("out"), seeds=3, quick=True)
+    """All figures, with a certificate of a few claims: test_certificate.py has every claim."""
+
+    def few(**options):
+        return wn.verify(only=CERTIFIED, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("weightnorm.report.reproduce.verify", few)
+        return reproduce(["all"], tmp_path_factory.mktemp("out"), seeds=3, quick=True)
 
 
 def test_sampled_points_equal_direct_numpy_runs():
@@ -197,6 +207,37 @@ def test_the_report_is_self_contained_and_accessible(made):
     for claim in ("flow-limit", "two-phase-b", "figure-4-top-growth"):
         assert claim in text
     assert "Every claim holds in its exact form" in text
+
+
+def test_the_report_has_the_certificate_it_was_made_with(made):
+    assert made.certificate.instances == 6
+    assert tuple(line.claim.id for line in made.certificate.lines) == CERTIFIED
+    text = html.unescape(made.report.read_text(encoding="utf-8"))
+    for line in made.certificate.lines:
+        assert f"<td>{line.claim.id}</td><td>{line.claim.paper}</td>" in text
+        assert f"<td>{line.claim.exact}</td><td class=number>{line.comparisons}</td>" in text
+
+
+@pytest.mark.slow
+def test_a_whole_report_has_every_claim(tmp_path):
+    made = reproduce(["all"], tmp_path, seeds=3, quick=True)
+    assert [line.claim for line in made.certificate.lines] == list(CLAIMS)
+    text = made.report.read_text(encoding="utf-8")
+    assert "Every claim holds in its exact form" in text
+
+
+def test_all_asks_for_every_claim(monkeypatch, tmp_path):
+    """The certificate of a report leaves no claim out."""
+    asked = []
+
+    def remember(instances, seed=0, only=None, progress=None):
+        asked.append((instances, only))
+        return wn.verify(1, only=["gd-limit"])
+
+    monkeypatch.setattr("weightnorm.report.reproduce.verify", remember)
+    monkeypatch.setattr("weightnorm.report.reproduce.choose", lambda names: [])
+    assert reproduce(["all"], tmp_path, seeds=1).certificate.ok
+    assert asked == [(24, None)]
 
 
 def test_choosing_figures():

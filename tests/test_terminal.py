@@ -91,7 +91,7 @@ def test_json_is_json_on_every_terminal(table, tmp_path, measured, env):
         assert "\x1b" not in result.stdout
         assert json.loads(result.stdout)
     lines = json.loads(run(*ONE_CLAIM, "--json", env=env).stdout)
-    assert [line["id"] for line in lines] == ["flow-limit"]
+    assert [line["id"] for line in lines] == ["gd-limit"]
     message = run("fit", tmp_path / "none.csv", "--target", "y", env=env).stderr
     assert f"{tmp_path / 'none.csv'} does not exist, or is no file" in plain(message)
 

@@ -183,9 +183,9 @@ def verify(
     Examples
     --------
     >>> import weightnorm as wn
-    >>> certificate = wn.verify(instances=4, only=["gd-limit", "flow-limit"])
+    >>> certificate = wn.verify(instances=4, only=["gd-limit", "stationary"])
     >>> [(line.claim.id, line.claim.kind) for line in certificate.lines]
-    [('flow-limit', 'false'), ('gd-limit', 'false')]
+    [('stationary', 'holds'), ('gd-limit', 'false')]
     >>> certificate.ok
     True
     """

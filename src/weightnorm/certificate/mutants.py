@@ -58,6 +58,7 @@ def _modules() -> dict[str, types.ModuleType]:
     return {each.__name__.rpartition(".")[2]: each for each in sorted(found, key=repr)}
 
 
+@functools.cache
 def _theory_functions() -> dict[str, Callable[..., Any]]:
     """Every function of the theory's modules by its qualified name, undecorated."""
     found: dict[str, Callable[..., Any]] = {}
@@ -120,6 +121,7 @@ def _parsed(key: str) -> tuple[ast.Module, ast.FunctionDef]:
     return tree, next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == label)
 
 
+@functools.cache
 def count(key: str) -> int:
     """How many mutants a function has, named as in `claims_by_function`."""
     return sum(1 for _ in _changes(_parsed(key)[1]))

@@ -4,11 +4,12 @@ runs, flows or coordinates.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,12 @@ from .instances import Instance
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Step:
+def _length(v: Array) -> float:
+    """What np.linalg.norm gives, to the last bit; it takes longer than all else in a small step."""
+    return math.sqrt(v @ v)
+
+
+class Step(NamedTuple):
     """One step of WN or rPGD: where it came from, what it computed, where it went."""
 
     g: float
@@ -36,19 +41,19 @@ def rpgd_step(it: Instance, g: float, w: Array, eta: float, gamma: float) -> Ste
     r = it.A @ (g * w) - it.y
     pull = it.A.T @ r
     v = w - eta * g * pull
-    size = float(np.linalg.norm(v))
+    size = _length(v)
     return Step(g, w, pull, r, size, g - gamma * float(w @ pull), v / size)
 
 
 def wn_step(it: Instance, g: float, w: Array, eta: float, gamma: float) -> Step:
     """Gradient descent on (g, w) of ½‖A g w/‖w‖ − y‖²."""
-    n = float(np.linalg.norm(w))
+    n = _length(w)
     u = w / n
     r = it.A @ (g * u) - it.y
     pull = it.A.T @ r
     s = float(u @ pull)
     new = w - eta * g / n * (pull - s * u)
-    return Step(g, w, pull, r, float(np.linalg.norm(new)), g - gamma * s, new)
+    return Step(g, w, pull, r, _length(new), g - gamma * s, new)
 
 
 def rpgd_path(
@@ -102,11 +107,13 @@ def flow_at(
 
     def field(t: float, state: Array) -> Array:
         scale, direction = state[0], state[1:]
-        n = float(np.linalg.norm(direction))
+        n = _length(direction)
         u = direction / n
         pull = gradient(scale * u)
         s = float(u @ pull)
-        return np.concatenate([[-c * s], -scale / n * (pull - s * u)])
+        slope = np.empty_like(state)
+        slope[0], slope[1:] = -c * s, -scale / n * (pull - s * u)
+        return slope
 
     answer = solve_ivp(
         field, (0.0, time), np.concatenate([[g], w]), method="DOP853", rtol=1e-12, atol=1e-14
@@ -185,35 +192,44 @@ def flow_end(it: Instance, tolerance: float) -> End:
 
 
 def _integrate(it: Instance, tolerance: float) -> End:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the solvers' own; what they say is looked at
+        return _integrate_quietly(it, tolerance)
+
+
+def _integrate_quietly(it: Instance, tolerance: float) -> End:
     from scipy.integrate import LSODA, Radau
 
-    def parts(state: Array) -> tuple[float, Array, Array, float]:
-        scale, u = float(state[0]), state[1:] / np.linalg.norm(state[1:])
-        pull = it.gradient(scale * u)
-        return scale, u, pull, float(u @ pull)
+    def unit(state: Array) -> Array:
+        w = state[1:]
+        return np.asarray(w / _length(w))
 
     def field(t: float, state: Array) -> Array:
-        scale, u, pull, s = parts(state)
-        return np.concatenate([[-it.c * s], -scale * (pull - s * u)])
+        scale, u = float(state[0]), unit(state)
+        pull = it.gradient(scale * u)
+        s = float(u @ pull)
+        slope = np.empty_like(state)
+        slope[0], slope[1:] = -it.c * s, -scale * (pull - s * u)
+        return slope
 
     state = np.concatenate([[it.g0], it.w0])
     mark, marked_at, time = state, 0.0, 0.0
     for kind in (LSODA, Radau):  # the second, should the first fail
         solver = kind(field, time, state, np.inf, rtol=1e-12, atol=1e-14)
         while solver.status == "running":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                solver.step()
+            solver.step()
             stuck = float(solver.t) == time or not np.isfinite(solver.y).all()
             if solver.status == "failed" or stuck:
                 break
             state, time = solver.y.copy(), float(solver.t)
-            scale, u, pull, s = parts(state)
+            scale, u = float(state[0]), unit(state)
             if it.loss(scale * u) <= tolerance:
                 return _end(it, scale, u, time)
             if time >= 2 * marked_at:
                 still = np.abs(state - mark).max() <= 1e-12 * max(1.0, abs(scale))
-                flat = np.linalg.norm(pull - s * u) <= 1e-8 * np.linalg.norm(pull)
+                pull = it.gradient(scale * u)
+                across = np.linalg.norm(pull - float(u @ pull) * u)
+                flat = across <= 1e-8 * np.linalg.norm(pull)
                 if still and marked_at > 0 and flat:
                     return _end(it, scale, u, time)
                 mark, marked_at = state, time
@@ -240,10 +256,10 @@ def ball_path(it: Instance, g0: float, w: Array, count: int) -> list[tuple[Array
     sphere, ball, points = w, w, []
     for _ in range(count):
         v = sphere - eta * g0 * it.gradient(g0 * sphere)
-        size = float(np.linalg.norm(v))
+        size = _length(v)
         sphere = v / size
         ball = ball - eta * g0 * it.gradient(g0 * ball)
-        ball = ball / max(1.0, float(np.linalg.norm(ball)))
+        ball = ball / max(1.0, _length(ball))
         points.append((sphere, ball, size))
     return points
 
