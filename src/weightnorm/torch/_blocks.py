@@ -68,6 +68,13 @@ def whole(tensor: Any) -> Any:
     return tensor.redistribute(placements=placements)
 
 
+def write(into: Any, value: Any) -> None:
+    """Copy a tensor into another, which keeps the way it is spread over processes."""
+    if is_distributed(into):
+        value = value.redistribute(placements=into.placements)
+    into.copy_(value)
+
+
 def is_distributed(tensor: Any) -> bool:
     """Whether it is a DTensor (FSDP2, tensor parallelism)."""
     return hasattr(tensor, "placements")

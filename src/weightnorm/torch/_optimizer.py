@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from ._blocks import block_dot, block_norm, checked_dim, is_distributed, spanned, working
+from ._blocks import block_dot, block_norm, checked_dim, is_distributed, spanned, working, write
 from ._rules import Block, Options, functional, in_place
 
 STATE = ("direction", "scale", "direction_norm", "direction_buffer", "scale_buffer")
@@ -223,10 +223,10 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         sign = torch.where(block_dot(x, w, axes) < 0, -1.0, 1.0).to(x.dtype)
         known = size > eps
         turned = x * (sign * n / torch.where(known, size, 1.0))
-        w.copy_(torch.where(known, turned, w))
-        state["scale"].copy_(torch.where(known, sign * size, 0.0))
+        write(w, torch.where(known, turned, w))
+        write(state["scale"], torch.where(known, sign * size, 0.0))
         if "direction_norm" in state:
-            state["direction_norm"].copy_(block_norm(w, axes).clamp(min=eps))
+            write(state["direction_norm"], block_norm(w, axes).clamp(min=eps))
 
     def adopt_parameters(self) -> None:
         """Take the parameters as they are now for the weights, and go on from there.
@@ -298,14 +298,14 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
     def _write(self, block: Block, new: dict[str, Any], differentiable: bool) -> None:
         """The outcome of the formulas into the tensors, or in place of them."""
         if "parameter" in new:
-            block.parameter.copy_(new.pop("parameter"))
+            write(block.parameter, new.pop("parameter"))
         if differentiable:
             self.state[block.parameter].update(new)
             return
         old = block.direction, block.scale, block.norm, block.direction_buffer, block.scale_buffer
         for name, tensor in zip(STATE, old, strict=True):
             if name in new:
-                tensor.copy_(new[name])
+                write(tensor, new[name])
 
 
 def _is_zero(lr: Any) -> bool:

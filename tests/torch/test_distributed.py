@@ -1,0 +1,122 @@
+"""Two processes on this machine: DDP and FSDP2 make the steps of one, and their states move."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from cases import OPTIMIZERS
+from torch import nn
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+WORLD = 2
+STEPS = 6
+OPTIONS = {"scale_ratio": 0.5, "momentum": 0.9}
+
+
+def model():
+    """Five, three and one rows: no two processes get as many."""
+    torch.manual_seed(0)
+    layers = nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3), nn.Tanh(), nn.Linear(3, 1)
+    return nn.Sequential(*layers).double()
+
+
+def batch():
+    generator = torch.Generator().manual_seed(1)
+    X = torch.randn(8, 6, generator=generator, dtype=torch.float64)
+    return X, X.sum(dim=1, keepdim=True).sin()
+
+
+def loss_of(net, rows):
+    X, Y = batch()
+    return (net(X[rows]) - Y[rows]).square().mean()
+
+
+def train(net, optimizer, rows, num_steps):
+    for _ in range(num_steps):
+        optimizer.zero_grad()
+        loss_of(net, rows).backward()
+        optimizer.step()
+
+
+def alone(name, dim, num_steps=STEPS):
+    net = model()
+    optimizer = OPTIMIZERS[name](net.parameters(), 0.1, dim=dim, **OPTIONS)
+    train(net, optimizer, slice(None), num_steps)
+    return net, optimizer
+
+
+def whole(tensor):
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def worker(rank, kind, name, dim, folder):
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=WORLD
+    )
+    try:
+        net = model()
+        if kind == "ddp":
+            net = nn.parallel.DistributedDataParallel(net)
+        else:
+            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.fsdp import fully_shard
+
+            mesh = init_device_mesh("cpu", (WORLD,))
+            for layer in net:
+                if isinstance(layer, nn.Linear):
+                    fully_shard(layer, mesh=mesh)
+            fully_shard(net, mesh=mesh)
+        optimizer = OPTIMIZERS[name](net.parameters(), 0.1, dim=dim, **OPTIONS)
+        train(net, optimizer, slice(4 * rank, 4 * rank + 4), STEPS)
+        if kind == "fsdp":
+            import torch.distributed.checkpoint as dcp
+
+            weights, state = get_state_dict(net, optimizer)
+            dcp.save({"model": weights, "optimizer": state}, checkpoint_id=f"{folder}/saved")
+        found = [whole(p.detach()).clone() for p in net.parameters()]
+        scales = [whole(s["scale"]).clone() for s in optimizer.state.values() if "scale" in s]
+        if rank == 0:
+            torch.save({"weights": found, "scales": scales}, f"{folder}/found.pt")
+        dist.barrier()
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("dim", [0, 1, None])
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+@pytest.mark.filterwarnings("ignore")  # torch's own, of its distributed parts
+def test_two_processes_make_the_steps_of_one(kind, dim, name, tmp_path):
+    torch.multiprocessing.spawn(worker, (kind, name, dim, str(tmp_path)), nprocs=WORLD)
+    found = torch.load(tmp_path / "found.pt", weights_only=True)
+    net, optimizer = alone(name, dim)
+    for mine, theirs in zip(net.parameters(), found["weights"], strict=True):
+        assert torch.allclose(mine, theirs, rtol=0, atol=1e-13)
+    scales = [s["scale"] for s in optimizer.state.values() if "scale" in s]
+    for mine, theirs in zip(scales, found["scales"], strict=True):
+        assert torch.allclose(mine, theirs, rtol=0, atol=1e-13)
+    if kind == "fsdp":
+        reload_on_one(tmp_path / "saved", name, dim)
+
+
+def reload_on_one(saved, name, dim):
+    """A checkpoint of two processes goes on in one, as if it had always been one."""
+    import torch.distributed.checkpoint as dcp
+
+    net = model()
+    with torch.no_grad():
+        for p in net.parameters():
+            p.mul_(3.0)
+    optimizer = OPTIMIZERS[name](net.parameters(), 0.9, dim=dim, **OPTIONS)
+    weights, state = get_state_dict(net, optimizer)
+    whole_state = {"model": weights, "optimizer": state}
+    dcp.load(whole_state, checkpoint_id=saved)
+    set_state_dict(
+        net, optimizer,
+        model_state_dict=whole_state["model"], optim_state_dict=whole_state["optimizer"],
+    )  # fmt: skip
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    train(net, optimizer, slice(None), STEPS)
+    through, _ = alone(name, dim, 2 * STEPS)
+    for mine, theirs in zip(net.parameters(), through.parameters(), strict=True):
+        assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
