@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from cases import OPTIMIZERS, apart, images, layer_at, network, problem, steps, train
+from cases import OPTIMIZERS, apart, images, layer_at, network, steps, train
 
 from weightnorm.torch import RPGD, WeightNormSGD
 
@@ -26,7 +26,9 @@ def test_a_row_of_zeros_takes_the_direction_of_steepest_descent(name):
     row = moved(optimizer, layer.weight, G)[0]
     assert torch.allclose(row, -0.05 * G[0])  # the step of SGD with the scale's rate
     for _ in range(5):
-        assert moved(optimizer, layer.weight, torch.randn(2, 3, dtype=torch.float64)).isfinite().all()
+        assert (
+            moved(optimizer, layer.weight, torch.randn(2, 3, dtype=torch.float64)).isfinite().all()
+        )
     assert layer.weight[0].abs().sum() > 0
 
 
@@ -91,7 +93,9 @@ def test_a_step_that_lands_on_zero_stays_finite():
     moved(optimizer, layer.weight, torch.ones(1, 1, dtype=torch.float64))  # w − 1·1·1 = 0
     assert layer.weight.isfinite().all()
     for _ in range(3):
-        assert moved(optimizer, layer.weight, torch.ones(1, 1, dtype=torch.float64)).isfinite().all()
+        assert (
+            moved(optimizer, layer.weight, torch.ones(1, 1, dtype=torch.float64)).isfinite().all()
+        )
 
 
 @every
@@ -121,7 +125,9 @@ def test_blocks_of_other_shapes(name, module, shape, dim):
     kept = () if dim is None else (dim,) if isinstance(dim, int) else dim
     spanned = [a for a in range(weight.ndim) if a not in kept]
     assert state["scale"].shape == tuple(n if a in kept else 1 for a, n in enumerate(weight.shape))
-    assert torch.allclose(torch.linalg.vector_norm(weight, dim=spanned, keepdim=True), state["scale"])
+    assert torch.allclose(
+        torch.linalg.vector_norm(weight, dim=spanned, keepdim=True), state["scale"]
+    )
 
 
 @every
@@ -159,7 +165,7 @@ def test_half_precision_keeps_its_state_in_float32(name, dtype):
     """A parameter is the rounded g·w: small steps are not lost, as they are by SGD."""
     start = torch.linspace(1, 2, 300).reshape(3, 100).to(dtype)
     weight, wide = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.float())
-    optimizers = [OPTIMIZERS[name]([p], 1e-4) for p in (weight, wide)]
+    optimizers = [OPTIMIZERS[name]([p], 1e-4, foreach=False) for p in (weight, wide)]
     plain = torch.nn.Parameter(start.clone())
     sgd = torch.optim.SGD([plain], 1e-4)
     G = torch.linspace(-1, 1, 300).reshape(3, 100).to(dtype)

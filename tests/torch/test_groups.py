@@ -66,7 +66,11 @@ def test_every_parameter_once_and_in_its_place():
     }
     assert "lora.lora_A.default.weight" in found["rest"]  # LoRA without DoRA has no magnitude
     by_role = {group["role"]: group for group in groups}
-    assert {r: g["lr"] for r, g in by_role.items()} == {"scale": 0.01, "direction": 0.1, "rest": 0.1}
+    assert {r: g["lr"] for r, g in by_role.items()} == {
+        "scale": 0.01,
+        "direction": 0.1,
+        "rest": 0.1,
+    }
     decays = {role: group["weight_decay"] for role, group in by_role.items()}
     assert decays == {"scale": 0.0, "direction": 1e-4, "rest": 1e-4}
 
@@ -75,9 +79,7 @@ def test_every_parameter_once_and_in_its_place():
 def test_scales_are_not_decayed_unless_asked(kind):
     for asked in (0.0, 0.5):
         layer = scale_norm(torch.nn.Linear(4, 3))
-        groups = scale_direction_groups(
-            layer, 0.1, 0.1, weight_decay=0.5, scale_weight_decay=asked
-        )
+        groups = scale_direction_groups(layer, 0.1, 0.1, weight_decay=0.5, scale_weight_decay=asked)
         optimizer = kind(groups)
         for p in layer.parameters():
             p.grad = torch.zeros_like(p)

@@ -37,7 +37,7 @@ def off(layer, end):
 def test_training_ends_within_the_error(method, centred, options):
     X, Y, layer = data(centred=centred)
     beta = options.get("momentum", 0.0)
-    lr = 0.03 * (1 - beta) ** 2
+    lr = 0.01 * (1 - beta) ** 2
     end = predict_last_layer(X, Y, layer, method=method, scale_ratio=0.7, lr=lr, **options)
     small = predict_last_layer(X, Y, layer, method=method, scale_ratio=0.7)
     assert end.applies, end.failing
@@ -144,6 +144,4 @@ def test_bad_input_is_named(options, error, words):
     X, Y, layer = data()
     given = {"features": X, "targets": Y, "layer": layer} | options
     with pytest.raises(error, match=words):
-        predict_last_layer(
-            given.pop("features"), given.pop("targets"), given.pop("layer"), **given
-        )
+        predict_last_layer(given.pop("features"), given.pop("targets"), given.pop("layer"), **given)

@@ -36,7 +36,10 @@ def test_records_are_those_of_a_run_of_the_library(name):
 
 def test_the_invariant_of_a_layer_is_kept_by_small_steps_and_undefined_while_frozen():
     rng = np.random.default_rng(0)
-    X, Y = torch.as_tensor(rng.standard_normal((5, 12))), torch.as_tensor(rng.standard_normal((5, 3)))
+    X, Y = (
+        torch.as_tensor(rng.standard_normal((5, 12))),
+        torch.as_tensor(rng.standard_normal((5, 3))),
+    )
     drifts = []
     for eta in (2e-3, 1e-3):
         torch.manual_seed(0)
@@ -51,7 +54,11 @@ def test_the_invariant_of_a_layer_is_kept_by_small_steps_and_undefined_while_fro
     scheduler = FreezeThaw(optimizer, 1)
     frozen = Monitor(optimizer, features={"weight": X}, names=layer)
     train(layer, optimizer, X, Y, 2, scheduler.step)
-    assert np.isfinite(frozen.to_dataset().invariant.values).any(axis=1).tolist() == [False, False, True]
+    assert np.isfinite(frozen.to_dataset().invariant.values).any(axis=1).tolist() == [
+        False,
+        False,
+        True,
+    ]
 
 
 @every
@@ -130,7 +137,12 @@ def test_frames_names_and_a_picture():
     assert sorted(set(frame.parameter)) == ["0.weight", "2.weight", "4.weight"]
     assert frame[frame.step == 3].scale.notna().all()
     axes = monitor.plot()
-    assert [ax.get_ylabel() for ax in axes] == ["scale", "direction norm", "angle", "effective rate"]
+    assert [ax.get_ylabel() for ax in axes] == [
+        "scale",
+        "direction norm",
+        "angle",
+        "effective rate",
+    ]
     assert all(len(ax.lines) == 3 for ax in axes)
     with pytest.raises(ValueError, match="ax must be 4 axes"):
         monitor.plot(np.array(axes[:2]))

@@ -37,7 +37,7 @@ def house(name, eta, gamma, norm, options):
 @every
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("two_phase", [False, True])
-@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("foreach", [None, False, True])
 def test_a_thousand_steps_are_those_of_the_library(name, options, two_phase, foreach):
     data, w0 = problem()
     A, y = torch.as_tensor(data.A), torch.as_tensor(data.y)[:, None]
@@ -100,7 +100,7 @@ def test_scale_norm_with_sgd_is_weight_norm_sgd(options, dim):
 
 @every
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("foreach", [None, False, True])
 def test_a_ratio_of_zero_leaves_the_scale_bit_by_bit(name, options, foreach):
     model = network()
     optimizer = OPTIMIZERS[name](
@@ -121,32 +121,40 @@ def test_a_ratio_of_zero_leaves_the_scale_bit_by_bit(name, options, foreach):
 @every
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("tensor_rates", [False, True])
-def test_one_by_one_together_and_as_formulas(name, options, tensor_rates):
-    """foreach and the loop do the same operations; the plain formulas agree to rounding."""
-    lr, ratio = (torch.tensor(0.05), torch.tensor(0.7)) if tensor_rates else (0.05, 0.7)
+@pytest.mark.parametrize("dim", [0, None, 1])
+@pytest.mark.parametrize("maximize", [False, True])
+def test_every_way_to_make_a_step_makes_the_same(name, options, tensor_rates, dim, maximize):
+    """Machine code, torch's operations one by one and together, and the plain formulas."""
+    rates = 0.002 if maximize else 0.05, 0.7  # uphill small differences grow
+    lr, ratio = (torch.tensor(each) for each in rates) if tensor_rates else rates
     made = {}
-    for how in ("loop", "foreach", "formulas"):
+    for how, foreach in {"code": None, "loop": False, "foreach": True, "formulas": None}.items():
         model = network(dtype=torch.float64)
         optimizer = OPTIMIZERS[name](
-            model.parameters(), lr, scale_ratio=ratio, dim=0, foreach=how == "foreach", **options
-        )
-        if how == "formulas":  # the path of compilers and distributed tensors
-            with pytest.MonkeyPatch.context() as patch:
+            model.parameters(), lr, scale_ratio=ratio, dim=dim, foreach=foreach, maximize=maximize,
+            **options,
+        )  # fmt: skip
+        with pytest.MonkeyPatch.context() as patch:
+            if how == "formulas":  # the path of compilers and distributed tensors
                 patch.setattr("weightnorm.torch._optimizer.is_distributed", lambda p: True)
-                steps(model, optimizer, images(dtype=torch.float64), 30)
-        else:
-            steps(model, optimizer, images(dtype=torch.float64), 30)
+                patch.setattr("weightnorm.torch._optimizer.write", torch.Tensor.copy_)
+            if how == "code" and dim != 1:
+                patch.setattr("weightnorm.torch._optimizer.in_place", None)
+            steps(model, optimizer, images(dtype=torch.float64), 20)
         made[how] = model
-    assert apart(made["loop"], made["foreach"]) == 0.0
+    assert apart(made["loop"], made["foreach"]) < 1e-14
     assert apart(made["loop"], made["formulas"]) < 1e-13
+    assert apart(made["loop"], made["code"]) < 1e-13
 
 
-def test_directions_stay_on_the_sphere_for_a_hundred_thousand_steps():
+@pytest.mark.parametrize("foreach", [None, False])
+def test_directions_stay_on_the_sphere_for_a_hundred_thousand_steps(foreach):
     layer = layer_at(np.random.default_rng(0).standard_normal((4, 9)))
-    optimizer = RPGD(layer.parameters(), 0.01)
+    optimizer = RPGD(layer.parameters(), 0.01, foreach=foreach)
+    layer.weight.grad = torch.empty(4, 9, dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)
     for _ in range(100_000):
-        layer.weight.grad = torch.randn(4, 9, generator=generator, dtype=torch.float64)
+        layer.weight.grad.normal_(generator=generator)
         optimizer.step()
     norms = optimizer.state[layer.weight]["direction"].norm(dim=1)
     assert (norms - 1.0).abs().max() < 8 * torch.finfo(torch.float64).eps
@@ -187,7 +195,12 @@ def test_turns_units_and_signs(name, seed, power):
     for data, start, eta, ratio in (
         (A, x, 0.01, 0.8),
         (A @ Q.T, Q @ x, 0.01, 0.8),
-        (A * unit, x / unit, 0.01 / unit**2 if wn_case else 0.01, 0.8 if wn_case else 0.8 / unit**2),
+        (
+            A * unit,
+            x / unit,
+            0.01 / unit**2 if wn_case else 0.01,
+            0.8 if wn_case else 0.8 / unit**2,
+        ),
     ):
         layer = layer_at(start)
         optimizer = OPTIMIZERS[name](layer.parameters(), eta, scale_ratio=ratio)

@@ -185,7 +185,11 @@ def test_a_compiled_model_has_no_graph_break():
         (lambda: scale_norm(torch.nn.Linear(2, 2), dim=2), ValueError, "dim=2 is out of range"),
         (lambda: scale_norm(torch.nn.Linear(2, 2), dim=0.0), TypeError, "dim must be an axis"),
         (lambda: remove_scale_norm(torch.nn.Linear(2, 2)), ValueError, "has no scale_norm"),
-        (lambda: remove_scale_norm(weight_norm(torch.nn.Linear(2, 2))), ValueError, "no scale_norm"),
+        (
+            lambda: remove_scale_norm(weight_norm(torch.nn.Linear(2, 2))),
+            ValueError,
+            "no scale_norm",
+        ),
     ],
 )
 def test_bad_input_is_named(call, error, words):

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import torch
 
 from ._blocks import block_dot, block_norm, checked_dim, is_distributed, spanned, working, write
-from ._rules import Block, Options, functional, in_place
+from ._compiled import compiled_steps, suits
+from ._rules import Block, Options, functional, in_place, plain_step
 
 STATE = ("direction", "scale", "direction_norm", "direction_buffer", "scale_buffer")
 NEAR = 4.0  # ulp of a parameter's type within which it is still what the state says
@@ -265,35 +266,41 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         lists: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
         self._init_group(group, *lists)
         compiling = torch.compiler.is_compiling()
+        formulas = compiling or group["differentiable"]
+        # numbers where nothing is traced: operations with numbers need no tensor made of them
+        lr, ratio = (v if formulas else float(v) for v in (group["lr"], group["scale_ratio"]))
         options = Options(
-            lr=group["lr"],
-            ratio=group["scale_ratio"],
+            lr=lr,
+            ratio=ratio,
             momentum=group["momentum"],
             nesterov=group["nesterov"],
             decay=group["scale_weight_decay"],
             eps=group["eps"],
             maximize=group["maximize"],
-            still=not compiling and _is_zero(group["lr"]),
+            still=not formulas and lr == 0.0,
         )
-        blocks = []
+        vectors: list[tuple[Any, Any, Any]] = []
+        batches: dict[Any, list[Block]] = {}
+        written: list[Any] = []
         for p, G, w, g, n, direction_buffer, scale_buffer in zip(*lists, strict=True):
             if w is None:
-                _plain(p, G, direction_buffer, options)
-            else:
-                axes = self._axes(group, p)
-                blocks.append(Block(p, G, w, g, n, direction_buffer, scale_buffer, axes))
-        plainly = group["differentiable"] or compiling
-        fast = [b for b in blocks if not plainly and not is_distributed(b.parameter)]
-        for block in blocks:
-            if plainly or is_distributed(block.parameter):
+                vectors.append((p, G, direction_buffer))
+                continue
+            written.append(p)
+            block = Block(p, G, w, g, n, direction_buffer, scale_buffer, self._axes(group, p))
+            if formulas or is_distributed(p):
                 self._write(block, functional(block, options), group["differentiable"])
-        if group["foreach"]:
-            in_place(fast, options)
-        else:
-            for block in fast:
-                in_place([block], options)
+            else:
+                fast = group["foreach"] is None and not options.still and suits(block)
+                batches.setdefault((fast, w.dtype, w.device), []).append(block)
+        plain_step(vectors, options)
+        for (fast, *_), batch in batches.items():
+            if fast:
+                compiled_steps(batch, options)
+            else:
+                in_place(batch, options, bool(group["foreach"]))
         if not compiling:
-            self._written |= {block.parameter: block.parameter._version for block in blocks}
+            self._written |= {p: p._version for p in written}
 
     def _write(self, block: Block, new: dict[str, Any], differentiable: bool) -> None:
         """The outcome of the formulas into the tensors, or in place of them."""
@@ -306,17 +313,3 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         for name, tensor in zip(STATE, old, strict=True):
             if name in new:
                 write(tensor, new[name])
-
-
-def _is_zero(lr: Any) -> bool:
-    """Whether nothing may move; not asked of other devices, which would have to be waited for."""
-    return (not isinstance(lr, torch.Tensor) or lr.is_cpu) and float(lr) == 0.0
-
-
-def _plain(p: Any, G: Any, buffer: Any, options: Options) -> None:
-    """A step of torch's SGD, for what has no blocks."""
-    G = -G if options.maximize else G
-    if options.momentum:
-        buffer.mul_(options.momentum).add_(G)
-        G = G + options.momentum * buffer if options.nesterov else buffer
-    p.sub_(options.lr * G)

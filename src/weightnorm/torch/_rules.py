@@ -91,61 +91,120 @@ def functional(block: Block, options: Options) -> dict[str, Any]:
     return new | {"direction": w, "scale": g, "direction_norm": norm, "parameter": w * (g / norm)}
 
 
-def in_place(blocks: list[Block], options: Options) -> None:
-    """The same for several parameters, written into their tensors."""
-    if not blocks:
-        return
+def in_place(blocks: list[Block], options: Options, together: bool) -> None:
+    """The same for several parameters of one type and device, written into their tensors.
+
+    `together` makes each operation for all of them before the next.
+    """
     lr, beta = options.lr, options.momentum
     W = [block.direction for block in blocks]
     G = [block.gradient.to(block.direction.dtype) for block in blocks]
-    if options.maximize:
-        G = torch._foreach_neg(G)
-    found = [block.slopes(gradient) for block, gradient in zip(blocks, G, strict=True)]
-    B = [b for _, b, _ in found]
-    A = [a for _, _, a in found if a is not None]
+    G = torch._foreach_neg(G) if options.maximize else G
+    slopes = _slopes(blocks, G, together)
+    B, A = [block.scale for block in blocks], []
+    if blocks[0].norm is not None:
+        norms = [block.norm for block in blocks]
+        torch._foreach_div_(slopes, norms)
+        B = torch._foreach_div(B, norms)
+        A = torch._foreach_mul(torch._foreach_div(B, norms), slopes)  # −a
     if beta:
         buffers = [block.direction_buffer for block in blocks]
         torch._foreach_mul_(buffers, beta)
-        torch._foreach_addcmul_(buffers, G, B)
-        if A:
-            torch._foreach_addcmul_(buffers, W, A)
+        _add_products(buffers, G, B, 1.0, together)
+        _add_products(buffers, W, A, -1.0, together)
     if not options.still and (not beta or options.nesterov):
-        if A:
-            torch._foreach_mul_(W, [1.0 - lr * a for a in A])
-        torch._foreach_addcmul_(W, G, [b * -lr for b in B])
-    if beta and not options.still:
-        share = -beta if options.nesterov else -1.0
-        torch._foreach_addcmul_(W, buffers, [_number(lr, w) * share for w in W])
-    for block, (s, _, _) in zip(blocks, found, strict=True):
-        _scale_and_write(block, s, options)
+        _add_products(W, W, A, lr, together)
+        _add_products(W, G, B, -lr, together)
+    if not options.still and beta:
+        torch._foreach_add_(W, buffers, alpha=-lr * (beta if options.nesterov else 1.0))
+    _move_scales(blocks, slopes, options)  # last: rPGD's B are the scales themselves
+    if not options.still:
+        _write(blocks, options.eps)
 
 
-def _scale_and_write(block: Block, s: Any, options: Options) -> None:
-    """The step of the scale, the norm of the moved direction, and the parameter."""
-    w, g, p = block.direction, block.scale, block.parameter
-    slope = s + options.decay * g if options.decay else s
-    if options.momentum:
-        buffer = block.scale_buffer.mul_(options.momentum).add_(slope)
-        slope = slope + options.momentum * buffer if options.nesterov else buffer
-    if options.still:
+def _slopes(blocks: list[Block], G: Any, together: bool) -> Any:
+    """⟨G, w⟩ for each block."""
+    W = [block.direction for block in blocks]
+    if together:
+        products = torch._foreach_mul(G, W)
+    else:  # one piece of memory for all products, which stays in the cache
+        most = max(w.numel() for w in W)
+        scratch = torch.empty(most, dtype=W[0].dtype, device=W[0].device)
+        products = (
+            torch.mul(gradient, w, out=scratch[: w.numel()].view(w.shape))
+            for gradient, w in zip(G, W, strict=True)
+        )
+    return [
+        product.sum(dim=block.axes, keepdim=True)
+        for block, product in zip(blocks, products, strict=True)
+    ]
+
+
+def _add_products(into: Any, one: Any, other: Any, factor: float, together: bool) -> None:
+    """into += factor·one·other, tensor by tensor; nothing where there is no other."""
+    if together and other:
+        torch._foreach_addcmul_(into, one, other, value=factor)
         return
-    g.sub_(slope * (options.ratio * options.lr))
-    norm = block_norm(w, block.axes).clamp_(min=options.eps)
-    if block.norm is None:
-        w.div_(norm.masked_fill_((norm - 1.0).abs_() <= _few_ulp(norm), 1.0))
-        factor = g
-    else:
-        block.norm.copy_(norm)
-        factor = g / norm
-    if p.dtype == w.dtype:
-        torch.mul(w, factor, out=p)
-    else:
-        p.copy_(w * factor)
+    for tensor, a, b in zip(into, one, other, strict=False):
+        tensor.addcmul_(a, b, value=factor)
 
 
-def _number(value: Any, like: Any) -> Any:
-    """A number or a tensor of one, as a tensor that goes with another."""
-    return torch.as_tensor(value, dtype=like.dtype, device=like.device)
+def _move_scales(blocks: list[Block], slopes: Any, options: Options) -> None:
+    scales = [block.scale for block in blocks]
+    if options.decay:
+        torch._foreach_add_(slopes, scales, alpha=options.decay)
+    if options.momentum:
+        buffers = [block.scale_buffer for block in blocks]
+        torch._foreach_mul_(buffers, options.momentum)
+        torch._foreach_add_(buffers, slopes)
+        if options.nesterov:
+            torch._foreach_add_(slopes, buffers, alpha=options.momentum)
+        else:
+            slopes = buffers
+    # also for lr = 0: nothing changes
+    torch._foreach_add_(scales, slopes, alpha=-options.ratio * options.lr)
+
+
+def _write(blocks: list[Block], eps: float) -> None:
+    """The norms of the moved directions, in one piece for all blocks, and the parameters."""
+    sizes = [block.scale.numel() for block in blocks]
+    first = blocks[0].direction
+    flat = torch.empty(sum(sizes), dtype=first.dtype, device=first.device)
+    norms = [
+        torch.linalg.vector_norm(
+            b.direction, dim=b.axes, keepdim=True, out=part.view(b.scale.shape)
+        )
+        for b, part in zip(blocks, flat.split(sizes), strict=True)
+    ]
+    flat.clamp_(min=eps)
+    if blocks[0].norm is None:
+        flat.masked_fill_((flat - 1.0).abs_() <= _few_ulp(flat), 1.0)
+        factors = [block.scale for block in blocks]
+    else:
+        torch._foreach_copy_([block.norm for block in blocks], norms)
+        factors = torch._foreach_div([block.scale for block in blocks], norms)
+    for block, norm, factor in zip(blocks, norms, factors, strict=True):
+        w, p = block.direction, block.parameter
+        if block.norm is None:
+            w.div_(norm)
+        if p.dtype == w.dtype:
+            torch.mul(w, factor, out=p)
+        else:
+            p.copy_(w * factor)
+
+
+def plain_step(vectors: list[tuple[Any, Any, Any]], options: Options) -> None:
+    """A step of torch's SGD for what has no blocks: parameters, gradients and buffers."""
+    lr, beta = options.lr, options.momentum
+    for p, gradient, buffer in vectors:
+        G = -gradient if options.maximize else gradient
+        if beta:
+            buffer.mul_(beta).add_(G)
+            G = G + beta * buffer if options.nesterov else buffer
+        if isinstance(lr, float):
+            p.add_(G, alpha=-lr)
+        else:
+            p.sub_(lr * G)
 
 
 def _few_ulp(norm: Any) -> float:

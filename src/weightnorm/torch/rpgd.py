@@ -34,8 +34,9 @@ class RPGD(ScaleDirectionOptimizer):
     maximize : bool
         Ascend.
     foreach : bool, optional
-        All parameters of a group in each operation, instead of all operations for each parameter.
-        The latter is the default: on a CPU it is faster, since a parameter stays in the cache.
+        By default rows of small and middling parameters on the CPU are moved by machine code
+        (compiled once, about a second), all else by torch's operations; True and False ask for
+        those, for all parameters at once or one by one. All agree to rounding.
     differentiable : bool
         Whether autograd runs through steps.
     vectors : bool

@@ -1,0 +1,141 @@
+"""What a step costs in PyTorch: a 50-tensor network, against SGD, weight_norm and geoopt."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+from .timing import installed, interleaved
+
+WIDTH, LAYERS, BATCH, LR = 256, 25, 256, 1e-3
+Log = Callable[[str], None]
+
+
+def step_costs(log: Log, repeats: int) -> dict[str, Any] | None:
+    """Whole steps and updates alone, in seconds, with ratios; None without PyTorch."""
+    if not installed("torch"):
+        return None
+    import torch
+
+    log("PyTorch: steps")
+    torch.manual_seed(0)
+    network = _network(torch)
+    X, Y = torch.randn(BATCH, WIDTH), torch.randn(BATCH, WIDTH)
+    whole, updates = {}, {}
+    for name, (model, optimizer) in _contestants(torch, network).items():
+        whole[name] = _many(_training_step(model, optimizer, X, Y), 5)
+        updates[name] = _many(optimizer.step, 20)
+        whole[name]()  # states, and gradients for the update alone
+    updates["foreach by hand, rPGD"] = _many(_by_hand(torch, network), 20)
+    # the least of many: an update is milliseconds long, and a machine shared by others has bursts
+    steps = interleaved(whole, 5 * repeats, min)
+    alone = interleaved(updates, 5 * repeats, min)
+    answer: dict[str, Any] = {
+        "network": f"{2 * LAYERS} tensors, width {WIDTH}, batch {BATCH}, float32",
+        "whole_step_seconds": {name: taken / 5 for name, taken in steps.items()},
+        "update_seconds": {name: taken / 20 for name, taken in alone.items()},
+        "threads": torch.get_num_threads(),
+    }
+    sgd, norm = steps["SGD(foreach=True)"], steps["weight_norm + SGD"]
+    answer["whole_step_over_sgd"] = {n: steps[n] / sgd for n in ("RPGD", "WeightNormSGD")}
+    answer["whole_step_over_weight_norm"] = {n: steps[n] / norm for n in ("RPGD", "WeightNormSGD")}
+    answer["update_over_foreach_by_hand"] = alone["RPGD"] / alone["foreach by hand, rPGD"]
+    if "geoopt" in alone:
+        answer["geoopt_update_over_ours"] = alone["geoopt"] / alone["RPGD"]
+    return answer
+
+
+def _network(torch: Any) -> Any:
+    layers: list[Any] = []
+    for _ in range(LAYERS):
+        layers += [torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def _contestants(torch: Any, network: Any) -> dict[str, tuple[Any, Any]]:
+    """A model and its optimiser, by name."""
+    from ..torch import RPGD, WeightNormSGD
+
+    made = {}
+    for name, make in {
+        "SGD(foreach=True)": lambda p: torch.optim.SGD(p, LR, foreach=True),
+        "RPGD": lambda p: RPGD(p, LR),
+        "RPGD(foreach=True)": lambda p: RPGD(p, LR, foreach=True),
+        "WeightNormSGD": lambda p: WeightNormSGD(p, LR),
+    }.items():
+        model = copy.deepcopy(network)
+        made[name] = model, make(model.parameters())
+    model = copy.deepcopy(network)
+    for layer in model:
+        if isinstance(layer, torch.nn.Linear):
+            torch.nn.utils.parametrizations.weight_norm(layer)
+    made["weight_norm + SGD"] = model, torch.optim.SGD(model.parameters(), LR, foreach=True)
+    if installed("geoopt"):
+        model = _on_spheres(torch, network)
+        import geoopt
+
+        made["geoopt"] = model, geoopt.optim.RiemannianSGD(model.parameters(), LR)
+    return made
+
+
+def _on_spheres(torch: Any, network: Any) -> Any:
+    """The same network, every row g·w with w on geoopt's sphere."""
+    import geoopt
+
+    class Layer(torch.nn.Module):
+        def __init__(self, layer: Any) -> None:
+            super().__init__()
+            weight = layer.weight.detach()
+            g = weight.norm(dim=1, keepdim=True)
+            self.w = geoopt.ManifoldParameter(weight / g, manifold=geoopt.Sphere())
+            self.g, self.bias = torch.nn.Parameter(g), torch.nn.Parameter(layer.bias.detach())
+
+        def forward(self, x: Any) -> Any:
+            return torch.nn.functional.linear(x, self.g * self.w, self.bias)
+
+    layers = [Layer(m) if isinstance(m, torch.nn.Linear) else m for m in network]
+    return torch.nn.Sequential(*layers)
+
+
+def _training_step(model: Any, optimizer: Any, X: Any, Y: Any) -> Callable[[], object]:
+    def step() -> None:
+        optimizer.zero_grad()
+        (model(X) - Y).square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
+def _by_hand(torch: Any, network: Any) -> Callable[[], object]:
+    """rPGD's update on lists of tensors, as one would write it once for one network."""
+    model = copy.deepcopy(network)
+    weights = [p.detach() for p in model.parameters() if p.ndim > 1]
+    biases = [p.detach() for p in model.parameters() if p.ndim == 1]
+    G, B = [torch.randn_like(p) for p in weights], [torch.randn_like(p) for p in biases]
+    scales = [p.norm(dim=1, keepdim=True) for p in weights]
+    W = torch._foreach_div(weights, scales)
+
+    def update() -> None:
+        slopes = [p.sum(dim=1, keepdim=True) for p in torch._foreach_mul(G, W)]
+        torch._foreach_addcmul_(W, G, torch._foreach_mul(scales, -LR))
+        torch._foreach_div_(W, [w.norm(dim=1, keepdim=True) for w in W])
+        torch._foreach_add_(scales, slopes, alpha=-LR)
+        torch._foreach_copy_(weights, torch._foreach_mul(W, scales))
+        torch._foreach_add_(biases, B, alpha=-LR)
+
+    return update
+
+
+def _many(function: Callable[[], object], times: int) -> Callable[[], object]:
+    def repeated() -> None:
+        for _ in range(times):
+            function()
+
+    return repeated
+
+
+def spread(values: list[float]) -> float:
+    """The median."""
+    return statistics.median(values)
