@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -134,8 +133,3 @@ def _many(function: Callable[[], object], times: int) -> Callable[[], object]:
             function()
 
     return repeated
-
-
-def spread(values: list[float]) -> float:
-    """The median."""
-    return statistics.median(values)
