@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 TORCH_STAMP := $(VENV)/.installed-torch
 
-.PHONY: help install install-torch test test-torch torch-others test-portable test-all mutate fuzz lint bench reproduce docs lock clean
+.PHONY: help install install-torch test test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
@@ -18,6 +18,7 @@ help:
 	@echo "make mutate      falsify every theory function in turn: the certificate must notice (minutes)"
 	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
 	@echo "make bench       install the peers and measure against them, side by side"
+	@echo "make bridge      train last layers with PyTorch against their predicted ends (20 minutes)"
 	@echo "make docs        write docs/claims.md, erratum.md, priors.md and steps.md anew, from what they tell of"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
@@ -42,8 +43,8 @@ $(TORCH_STAMP): $(STAMP) requirements-torch.lock
 	@touch $@
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests examples tools
-	$(BIN)/ruff format --check src tests examples tools
+	$(BIN)/ruff check src tests examples tools conftest.py
+	$(BIN)/ruff format --check src tests examples tools conftest.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -68,8 +69,9 @@ torch-others: $(TORCH_STAMP)
 test-portable: $(STAMP)
 	$(BIN)/python tools/portable.py
 
-test-all: $(STAMP) lint
+test-all: $(TORCH_STAMP) lint
 	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -m "" tests/torch src/weightnorm/torch
 	$(BIN)/python tools/mutate.py
 
 mutate: $(STAMP)
@@ -81,6 +83,9 @@ fuzz: $(STAMP)
 bench: $(BENCH_STAMP)
 	$(BIN)/weightnorm bench --out benchmarks/latest.json
 	$(BIN)/python tools/measured.py
+
+bridge: $(TORCH_STAMP)
+	$(BIN)/python tools/bridge.py
 
 reproduce: $(STAMP)
 	$(BIN)/weightnorm reproduce all --out reproduced

@@ -287,6 +287,10 @@ class TestLayers:
             ({"weight": np.zeros((1, 4))}, "zero row"),
             ({"scale_ratio": 0.0}, "scale_ratio"),
             ({"features": np.full((3, 4), np.nan)}, "features"),
+            ({"step": 0.0}, "step must be greater than 0"),
+            ({"momentum": 0.5}, "momentum and frozen_steps need a step"),
+            ({"frozen_steps": 5}, "momentum and frozen_steps need a step"),
+            ({"step": 0.1, "frozen_steps": -1}, "frozen_steps must be at least 0"),
         ],
     )
     def test_bad_input(self, changes, text):

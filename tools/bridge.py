@@ -55,9 +55,9 @@ def page(data: dict[str, Any]) -> str:
     text = f"""# A last layer whose end is known before it is trained
 
 {size["samples"]:,} handwritten digits, {size["features"]:,} fixed random features,
-{size["outputs"]} outputs with a bias, squared loss, full batch: a last layer, trained by PyTorch in float64 until no
-residual is larger than {size["residual"]:g}, from {size["scales"]} start scales between
-{data["cases"][0]["start_over_smallest"][0]:.1f} and
+{size["outputs"]} outputs with a bias, squared loss, full batch: a last layer, trained by PyTorch in
+float64 until no residual is larger than {size["residual"]:g}, from {size["scales"]} start scales
+between {data["cases"][0]["start_over_smallest"][0]:.1f} and
 {data["cases"][0]["start_over_smallest"][-1]:.0f} times the smallest norm that fits the data.
 Before that, `weightnorm.torch.predict_last_layer` said where each row ends. The whole of it is one
 command, `make bridge`; all numbers are in

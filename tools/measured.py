@@ -122,6 +122,35 @@ def estimator_lines(cases: dict[str, Any] | None) -> list[str]:
     return [*lines, ""]
 
 
+def torch_lines(costs: dict[str, Any] | None) -> list[str]:
+    """Steps in PyTorch; nothing where an older measurement did not have them."""
+    if not costs:
+        return []
+    whole, update = costs["whole_step_seconds"], costs["update_seconds"]
+    over, peer = costs["whole_step_over_sgd"], costs["whole_step_over_weight_norm"]
+    lines = [
+        f"A step in PyTorch ({costs['network']}; the least of many interleaved repeats):",
+        "",
+        "| optimiser | whole step | update alone |",
+        "|---|---:|---:|",
+    ]
+    for name, taken in update.items():
+        step = f"{1e3 * whole[name]:.1f} ms" if name in whole else "–"
+        shown = f"**{name}**" if name in ("RPGD", "WeightNormSGD") else name
+        lines.append(f"| {shown} | {step} | {1e3 * taken:.2f} ms |")
+    return [
+        *lines,
+        "",
+        f"A whole step takes {over['RPGD']:.2f} (RPGD) and {over['WeightNormSGD']:.2f} times as "
+        f"long as with SGD, and {peer['RPGD']:.2f} and {peer['WeightNormSGD']:.2f} of the time of "
+        f"`weight_norm` with SGD. RPGD's update takes {costs['update_over_foreach_by_hand']:.2f} of "
+        "the time of the same operations written by hand with foreach, and geoopt's "
+        f"RiemannianSGD {costs['geoopt_update_over_ours']:.1f} times as long. What a last layer "
+        "does against what was predicted of it: [torch-bridge.md](torch-bridge.md).",
+        "",
+    ]
+
+
 def page(data: dict[str, Any]) -> str:
     """The page of all measurements."""
     machine, (small, large_sweep) = data["machine"], data["sweeps"]
@@ -198,6 +227,7 @@ def page(data: dict[str, Any]) -> str:
         f" {fits[1]['peak_memory_over_X']:.1f} × the memory of X, X included.",
         "",
         *estimator_lines(data.get("estimators")),
+        *torch_lines(data.get("torch")),
         "All numbers are in [benchmarks/latest.json](../benchmarks/latest.json).",
     ]
     return "\n".join(["# Measured", "", *_wrapped(lines)]) + "\n"

@@ -17,7 +17,7 @@ optimizer = RPGD(model.parameters(), lr=0.3, scale_ratio=0.1, momentum=0.9)  # t
 scheduler = FreezeThaw(optimizer, switch=100)  # directions first, scales from step 100 on
 monitor = Monitor(optimizer, every=50, names=model)
 
-for step in range(400):
+for _ in range(400):
     batch = train[torch.randint(len(train), (128,))]
     optimizer.zero_grad()
     loss = torch.nn.functional.cross_entropy(model(X[batch]), y[batch])

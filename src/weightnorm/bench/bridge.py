@@ -60,7 +60,7 @@ def bridge(log: Log, size: Size | None = None) -> dict[str, Any]:
     for centred in (True, False):
         X, Y = digits(size, centred)
         problem = LeastSquares(X, Y[:, 0] - Y[:, 0].mean())
-        smallest = np.linalg.norm(problem.min_norm_solution())
+        smallest = float(np.linalg.norm(problem.min_norm_solution()))
         steep = float(problem.factorisation.singular_values.max() ** 2) + len(X) * (not centred)
         shares = np.geomspace(0.3, 3.0, size.scales)
         rng = np.random.default_rng(1)
@@ -68,7 +68,7 @@ def bridge(log: Log, size: Size | None = None) -> dict[str, Any]:
         W /= np.linalg.norm(W, axis=1, keepdims=True)
         starts = [smallest * share * W for share in shares]
         for method in METHODS:
-            ratio = 1.0 if method == "wn" else float(smallest**2)
+            ratio = 1.0 if method == "wn" else smallest**2
             # the largest of g²/N, c and (for the bias) 1 on the way, times the steepest direction
             bends = [_bend(method, smallest, start, ratio) for start in starts]
             rates = [STEP / (steep * bend) for bend in bends]
@@ -82,7 +82,7 @@ def bridge(log: Log, size: Size | None = None) -> dict[str, Any]:
                     "centred": centred,
                     "scale_ratio": ratio,
                     "start_over_smallest": shares.tolist(),
-                    "smallest": float(smallest),
+                    "smallest": smallest,
                     "learning_rates": rates,
                     "steps": made["steps"],
                     "residual": made["residual"],

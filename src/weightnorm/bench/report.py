@@ -169,6 +169,15 @@ def show_large(console: Console, large: dict[str, Any]) -> None:
     )
 
 
+def show_torch(console: Console, costs: dict[str, Any]) -> None:
+    """Steps in PyTorch."""
+    console.print(f"[bold]PyTorch, {costs['network']}[/bold]")
+    for name, taken in costs["update_seconds"].items():
+        whole = costs["whole_step_seconds"].get(name)
+        told = "" if whole is None else f", a whole step {whole * 1e3:.1f} ms"
+        console.print(f"  {name}: update {taken * 1e3:.2f} ms{told}")
+
+
 def as_json(table: Table) -> dict[str, Any]:
     """A table as plain data, times in seconds."""
     rows = [

@@ -38,6 +38,7 @@ def bench(
     from ..bench.models import model_cases
     from ..bench.sensing import sensing_case
     from ..bench.timing import machine
+    from ..bench.torch_steps import step_costs
 
     console, notes = Console(), Console(stderr=True)
     try_path("--out", out, notes)
@@ -66,6 +67,7 @@ def bench(
         fits = [] if quick else fit_cases(log, 2 * repeats + 1)
         estimators = {} if quick else estimator_cases(log, repeats)
         large = None if quick else cases.large_problem(log)
+        in_torch = None if quick else step_costs(log, repeats)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
     results["sizes"] = report.as_json(sizes)
@@ -76,6 +78,7 @@ def bench(
     results["fit"] = fits
     results["estimators"] = estimators
     results["large"] = large
+    results["torch"] = in_torch
     written = save("--out", out, json.dumps(finite(results), indent=2) + "\n", notes)
     if as_json:
         print_json(results)
@@ -106,3 +109,5 @@ def _show(
     report.show_estimators(console, results["estimators"])
     if results["large"] is not None:
         report.show_large(console, results["large"])
+    if results["torch"] is not None:
+        report.show_torch(console, results["torch"])

@@ -10,6 +10,7 @@ from ... import theory
 from ...problems import LeastSquares
 from ..evidence import Evidence, check
 from ..instances import Array, Instance, Rng, make, plain
+from ..simulate_layer import layer_steps
 from ..simulate_training import Runs, layer_flow
 
 MOMENTA = ((0.0, False), (0.5, False), (0.9, False), (0.5, True), (0.9, True))
@@ -339,6 +340,49 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
             least = float(np.linalg.norm(np.linalg.pinv(X) @ (Y[:, row] - b)))
             evidence.equal("the smallest", said.min_norm[row], least, rtol=1e-5, **kind)
     _one_rate(evidence, rng)
+    _layer_at_finite_steps(evidence, rng)
+
+
+def _layer_at_finite_steps(evidence: Evidence, rng: Rng) -> None:
+    """Steps of finite size, by plain loops: the predicted end is far nearer than the flow's."""
+    momenta = ((0.0, False), (0.6, False), (0.6, True))
+    for index in range(8):
+        X = np.linalg.qr(rng.standard_normal((7, 4)))[0].T  # orthonormal rows, not centred
+        y, row = rng.standard_normal(4), 0.7 * rng.standard_normal(7)
+        centred, bias = index % 4 == 1, index % 4 != 3
+        X = X - X.mean(axis=0) if centred else X
+        beta, nesterov = momenta[index % 3]
+        eta = 0.008 * (1.0 - beta) ** 2
+        how: dict[str, Any] = {
+            "method": ("wn", "rpgd")[index // 2 % 2],
+            "step": eta,
+            "ratio": float(rng.choice([0.5, 1.0, 2.0])),
+            "bias_ratio": float(rng.choice([0.5, 1.0])),
+            "momentum": beta,
+            "nesterov": nesterov,
+            "frozen_steps": int(0.6 * (1.0 - beta) / eta) if index % 4 == 2 else 0,
+        }
+        start = 0.3 if bias else None
+        x, b, left = layer_steps(X, y, row, start, how, int(40.0 * (1.0 - beta) / eta))
+        ratio = how.pop("ratio")
+        given = (X, y, row, ratio, bias, how.pop("method"), how.pop("bias_ratio"), start or 0.0)
+        said = theory.linear_layer_limit(*given, **how)
+        slow = how | {"step": 1e-5 * eta, "frozen_steps": 100_000 * how["frozen_steps"]}
+        flow = theory.linear_layer_limit(*given, **slow)
+        kind = {**how, "bias": bias, "centred": centred, "method": given[5]}
+        if left > 1e-6:
+            evidence.skip("training has not arrived")
+            continue
+        off, shift = np.linalg.norm(said.weight[0] - x), np.linalg.norm(flow.weight[0] - x)
+        evidence.at_most("of the steps' effect is left", float(off), 0.2 * float(shift), **kind)
+        evidence.at_most(
+            "the error", abs(float(said.norm[0]) - float(np.linalg.norm(x))), float(said.error[0]),
+            **kind,
+        )  # fmt: skip
+        near = 0.2 * abs(float(flow.bias[0]) - b) + 1e-7
+        evidence.equal("the bias", said.bias[0], b, rtol=0.0, atol=near, **kind)
+        away = np.linalg.norm(x - np.linalg.pinv(X) @ (X @ x))
+        evidence.equal("the distance", said.distance[0], away, rtol=0.02, atol=1e-5, **kind)
 
 
 def _one_rate(evidence: Evidence, rng: Rng) -> None:

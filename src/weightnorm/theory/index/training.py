@@ -108,7 +108,9 @@ found, printed = abs(g), 12.5**0.5
             "mean of y, and the row where [flow-limit] says for y less its mean. With κ = 1: G(1 − "
             "q0²e^{1 − G/g0²}) = g*², the end is strictly closer to x* than gradient descent's "
             "from v0 unless ‖v0∥‖ = g* (a tie) or q0 = 0, and G ≤ g*²/(1 − e·q0²) if e·q0² < 1. "
-            "For other X w⊥ keeps its invariant, and the bias is found by integration."
+            "For other X w⊥ keeps its invariant, and the bias is found by integration. Steps θ ← θ "
+            "+ ηF, with momentum β in h = η/(1 − β) and ρ = (1 + β)/(1 − β), end where the flow of "
+            "F − (hρ/2)F′F does, up to second order in h."
         ),
         proof=(
             "The loss is a sum over rows. Xᵀ1 = 0: the bias b does not enter Xᵀr, and ∂b = Σr = "
