@@ -143,8 +143,8 @@ def torch_lines(costs: dict[str, Any] | None) -> list[str]:
         "",
         f"A whole step takes {over['RPGD']:.2f} (RPGD) and {over['WeightNormSGD']:.2f} times as "
         f"long as with SGD, and {peer['RPGD']:.2f} and {peer['WeightNormSGD']:.2f} of the time of "
-        f"`weight_norm` with SGD. RPGD's update takes {costs['update_over_foreach_by_hand']:.2f} of "
-        "the time of the same operations written by hand with foreach, and geoopt's "
+        f"`weight_norm` with SGD. RPGD's update takes {costs['update_over_foreach_by_hand']:.2f} "
+        "of the time of the same operations written by hand with foreach, and geoopt's "
         f"RiemannianSGD {costs['geoopt_update_over_ours']:.1f} times as long. What a last layer "
         "does against what was predicted of it: [torch-bridge.md](torch-bridge.md).",
         "",

@@ -121,6 +121,14 @@ class _ReadOtherKeys:
             state_dict[f"{new}0"] = g.reshape(own.shape)
 
 
+def _read_other_keys(module: Any, name: str) -> None:
+    hook = _ReadOtherKeys(name)
+    if hasattr(module, "register_load_state_dict_pre_hook"):
+        module.register_load_state_dict_pre_hook(hook)
+    else:  # torch 2.4 has it under its old name
+        module._register_load_state_dict_pre_hook(hook, with_module=True)
+
+
 def scale_norm(module: Any, name: str = "weight", dim: Any = 0) -> Any:
     """Give a module's weight scale × direction coordinates: weight = g·v/‖v‖, g and v trained.
 
@@ -158,7 +166,7 @@ def scale_norm(module: Any, name: str = "weight", dim: Any = 0) -> Any:
         raise ValueError(f"name={name!r} is not a parameter of this {kind}; its weight, say")
     spanned(getattr(module, name).shape, checked_dim(dim))
     parametrize.register_parametrization(module, name, ScaleNorm(dim), unsafe=True)
-    module.register_load_state_dict_pre_hook(_ReadOtherKeys(name))
+    _read_other_keys(module, name)
     return module
 
 
@@ -221,7 +229,7 @@ def from_torch_weight_norm(model: Any) -> Any:
                 parts[0] = ScaleNorm(_torch_dim(parts[0].dim))
                 if parts.original0.ndim == 0:
                     parts.original0 = torch.nn.Parameter(parts.original0.detach().reshape(1))
-                module.register_load_state_dict_pre_hook(_ReadOtherKeys(name))
+                _read_other_keys(module, name)
         for key, hook in list(module._forward_pre_hooks.items()):
             if isinstance(hook, OldWeightNorm):
                 _convert_old(module, key, hook)
