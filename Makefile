@@ -57,7 +57,7 @@ WORKERS ?= 2
 
 test: $(STAMP) lint
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-	$(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
+	OPENBLAS_NUM_THREADS=1 $(OTHER_CPU) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "rounding and not slow"
 
 test-torch: $(TORCH_STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/torch src/weightnorm/torch

@@ -68,17 +68,18 @@ def test_a_run_equals_its_twin_over_1000_iterations(kind, steps):
             np.testing.assert_allclose(result.scale, scale, rtol=1e-10, atol=1e-10)
 
 
-def test_a_batch_equals_its_twins_over_1000_iterations():
+@pytest.mark.parametrize("steps", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_a_batch_equals_its_twins_over_many_iterations(steps):
     problem = wn.datasets.make_sensing(seed=2)
     W = [wn.datasets.sensing_start(30, seed=seed)["direction"] for seed in range(2)]
     scales = [0.01, 1.0]
     methods = {kind: build(kind, STEP, STEP) for kind in KINDS}
-    data = wn.sweep(problem, methods, scales, W, tolerance=0, max_steps=1000)
+    data = wn.sweep(problem, methods, scales, W, tolerance=0, max_steps=steps)
     for kind in KINDS:
         for start in range(2):
             for scale in scales:
                 X, _ = reference_sensing(
-                    kind, problem.sensors, problem.y, scale, W[start], STEPS["equal"][1], 1000
+                    kind, problem.sensors, problem.y, scale, W[start], STEPS["equal"][1], steps
                 )
                 entry = data.sel({"algorithm": kind, "start": start, "scale": scale})
                 assert float(entry.norm) == pytest.approx(np.linalg.norm(X, "nuc"), rel=1e-10)

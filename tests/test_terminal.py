@@ -81,7 +81,12 @@ def test_a_terminal_that_is_not_utf_8(table, tmp_path, env):
 
 
 @pytest.mark.parametrize(
-    "env", [{"FORCE_COLOR": "1", "NO_COLOR": None}, {"TERM": "dumb", "COLUMNS": "40"}, {}]
+    "env",
+    [
+        {"FORCE_COLOR": "1", "NO_COLOR": None},
+        pytest.param({"TERM": "dumb", "COLUMNS": "40"}, marks=pytest.mark.slow),
+        pytest.param({}, marks=pytest.mark.slow),
+    ],
 )
 def test_json_is_json_on_every_terminal(table, tmp_path, measured, env):
     for name in ("bench", "fit", "sweep"):
