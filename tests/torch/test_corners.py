@@ -245,6 +245,87 @@ def test_a_parameter_changed_between_steps_is_followed(name):
 
 
 @every
+@pytest.mark.parametrize("foreach", [None, False])
+@pytest.mark.parametrize("how", ["mul_", "data", "clamp_"])
+def test_changes_behind_the_back_of_the_version_are_seen(name, foreach, how):
+    """p.data.clamp_ (clipping), p.data = … (loading): torch does not count them."""
+    layer = layer_at(np.random.default_rng(0).standard_normal((3, 5)))
+    optimizer = OPTIMIZERS[name](layer.parameters(), 0.1, foreach=foreach)
+    moved(optimizer, layer.weight, torch.ones(3, 5, dtype=torch.float64))
+    changed = layer.weight.detach().clone()
+    if how == "mul_":
+        changed[1] *= 3.0
+        layer.weight.data[1].mul_(3.0)
+    elif how == "data":
+        changed = 0.5 * changed
+        layer.weight.data = changed.clone()
+    else:
+        changed = changed.clamp(-0.2, 0.2)
+        layer.weight.data.clamp_(-0.2, 0.2)
+    after = moved(optimizer, layer.weight, torch.zeros(3, 5, dtype=torch.float64))
+    assert torch.allclose(after, changed, rtol=1e-14, atol=0)
+
+
+@every
+def test_small_changes_of_half_precision_are_seen(name):
+    weight = torch.nn.Parameter(torch.randn(2, 8).bfloat16())
+    optimizer = OPTIMIZERS[name]([weight], 0.1)
+    zero = torch.zeros(2, 8).bfloat16()
+    before = moved(optimizer, weight, zero)
+    for _ in range(100):
+        with torch.no_grad():
+            weight.mul_(0.98)
+        moved(optimizer, weight, zero)
+    assert torch.allclose(
+        weight.float().norm() / before.float().norm(), torch.tensor(0.98**100), rtol=0.05
+    )
+
+
+@every
+def test_weights_that_are_loaded_again_heal_a_step_of_nan(name):
+    layer = layer_at(np.random.default_rng(0).standard_normal((3, 5)))
+    good = {key: value.clone() for key, value in layer.state_dict().items()}
+    optimizer = OPTIMIZERS[name](layer.parameters(), 0.1, momentum=0.5)
+    moved(optimizer, layer.weight, torch.full((3, 5), torch.nan, dtype=torch.float64))
+    assert layer.weight.isnan().any()
+    layer.load_state_dict(good)
+    assert moved(optimizer, layer.weight, torch.ones(3, 5, dtype=torch.float64)).isfinite().all()
+
+
+def test_the_state_of_the_other_optimiser_is_refused():
+    layer = layer_at(np.ones((2, 3)))
+    for one, other in ((RPGD, WeightNormSGD), (WeightNormSGD, RPGD)):
+        optimizer = one(layer.parameters(), 0.1)
+        moved(optimizer, layer.weight, torch.ones(2, 3, dtype=torch.float64))
+        with pytest.raises(ValueError, match=f"is not that of {other.__name__}"):
+            other(layer.parameters(), 0.1).load_state_dict(optimizer.state_dict())
+
+
+@every
+def test_hooks_of_others_on_loading_are_kept(name):
+    a, b = (torch.nn.Parameter(t) for t in torch.randn(2, 2, 3))
+    optimizer = OPTIMIZERS[name]([a, b], 0.1)
+    for p in (a, b):
+        p.grad = torch.ones(2, 3)
+    optimizer.step()
+    turned = OPTIMIZERS[name]([b, a], 0.1)
+
+    def swap(_, given):
+        return given | {"state": {0: given["state"][1], 1: given["state"][0]}}
+
+    turned.register_load_state_dict_pre_hook(swap)
+    turned.load_state_dict(optimizer.state_dict())
+    assert torch.equal(turned.state[b]["direction"], optimizer.state[b]["direction"])
+
+
+@every
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
+def test_empty_parameters_are_left_alone(name, shape):
+    weight = torch.nn.Parameter(torch.zeros(shape))
+    moved(OPTIMIZERS[name]([weight], 0.1, momentum=0.5), weight, torch.zeros(shape))
+
+
+@every
 def test_a_state_of_another_model_is_noticed(name):
     one, other = network(0), network(1)
     optimizer = OPTIMIZERS[name](one.parameters(), 0.01)

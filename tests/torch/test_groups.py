@@ -138,6 +138,34 @@ def test_the_learning_rate_of_the_scales_of_any_optimiser():
     assert not torch.equal(scales[2], scales[3])
 
 
+def test_other_schedulers_reach_a_frozen_learning_rate():
+    layer = scale_norm(torch.nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(scale_direction_groups(layer, 1e-2, 1e-3))
+    freeze = FreezeThaw(optimizer, 2)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+    for t in range(8):
+        scale, direction = (group["lr"] for group in optimizer.param_groups[:2])
+        assert scale == pytest.approx(0.1 * direction if t >= 2 else 0.0)
+        optimizer.step()
+        cosine.step()
+        freeze.step()
+
+
+def test_a_group_that_is_added_later_is_frozen_too():
+    optimizer = RPGD(network().parameters(), 0.1)
+    scheduler = FreezeThaw(optimizer, 4)
+    optimizer.step()
+    scheduler.step()
+    late = torch.nn.Linear(2, 2)
+    optimizer.add_param_group({"params": late.parameters(), "scale_ratio": 0.3})
+    ratios = []
+    for _ in range(5):
+        optimizer.step()
+        scheduler.step()
+        ratios.append(optimizer.param_groups[1]["scale_ratio"])
+    assert ratios == [0.0, 0.0, 0.3, 0.3, 0.3]
+
+
 def test_going_on_by_number_and_from_a_state():
     net = network()
     optimizer = RPGD(net.parameters(), 0.1)
@@ -149,8 +177,8 @@ def test_going_on_by_number_and_from_a_state():
         scheduler.step()
     again = FreezeThaw(optimizer, 99)
     again.load_state_dict(scheduler.state_dict())
-    assert (again.switch, again.last_epoch, again.thawed) == (5, 3, [1.0])
-    assert FreezeThaw(optimizer, 5, last_epoch=7).thawed == [1.0]
+    assert (again.switch, again.last_epoch, again.value(9)) == (5, 3, [1.0])
+    assert FreezeThaw(optimizer, 5, last_epoch=7).value(5) == [1.0]
     assert optimizer.param_groups[0]["scale_ratio"] == 1.0
 
 

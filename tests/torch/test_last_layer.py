@@ -93,6 +93,22 @@ def test_torchs_own_weight_norm_and_sgd_end_there_too():
     assert torch.allclose(again.weight, same.weight)
 
 
+def test_a_layer_with_a_v_of_its_own_is_taken_with_it():
+    """‖v‖ is not ‖weight‖ once it was trained, or loaded from a checkpoint."""
+    X, Y, layer = data(4)
+    scale_norm(layer)
+    with torch.no_grad():
+        layer.parametrizations.weight.original1.mul_(3.0)
+    lr = 0.02
+    end = predict_last_layer(X, Y, layer, method="wn", lr=lr)
+    optimizer = torch.optim.SGD(layer.parameters(), lr)
+    train(layer, optimizer, X, Y, 20_000)
+    assert (layer(X) - Y).abs().max() < 1e-5
+    assert (off(layer, end) <= end.error).all()
+    with pytest.raises(ValueError, match="one scale per row, dim=0"):
+        predict_last_layer(X, Y, scale_norm(data(4)[2], dim=None), method="wn")
+
+
 def test_what_it_says_is_the_theorys():
     X, Y, layer = data(1, centred=False)
     end = predict_last_layer(X.float(), Y.float(), layer.float(), scale_ratio=0.3, bias_ratio=2.0)

@@ -74,6 +74,12 @@ def test_a_checkpoint_survives_a_file():
     assert torch.equal(layer.weight, other.weight)
 
 
+def test_a_layer_made_plain_again_loads_plain_weights():
+    layer = remove_scale_norm(scale_norm(linear()))
+    layer.load_state_dict(linear(1).state_dict())
+    assert torch.equal(layer.weight, linear(1).weight)
+
+
 @pytest.mark.parametrize(("g", "sign"), [(0.0, 1.0), (2.0, 1.0), (-2.0, -1.0)])
 def test_a_zero_row_is_finite_with_the_gradient_it_says(g, sign):
     part = ScaleNorm()

@@ -41,6 +41,7 @@ class Steps:
     momentum: float = 0.0
     nesterov: bool = False
     frozen: int = 0
+    norm: float = 1.0  # ‖v0‖ of WN
     corrected: bool = True
 
     @property
@@ -80,7 +81,7 @@ def row_end(problem: LeastSquares, y: Array, row: Array, steps: Steps, b0: float
     """Integrate (g, w∥, log ‖w⊥‖, b) from the row as it is until the gradient has died."""
     factors, wn = problem.factorisation, steps.method == "wn"
     size = float(np.linalg.norm(row))
-    z0, rest = factors.split((row if wn else row / size)[None])
+    z0, rest = factors.split((row * (steps.norm / size) if wn else row / size)[None])
     S = factors.singular_values
     ones, count = np.ones(len(y)), float(len(y))
     o, right = factors.left.transposed(ones), factors.left.transposed(y)
@@ -128,7 +129,7 @@ def row_end(problem: LeastSquares, y: Array, row: Array, steps: Steps, b0: float
         drift = abs(c / N - (g / N) ** 2) if wn else c + g * g
         sizes = 0.5 * steps.h * steps.rho * (drift * s * s + (g / N) ** 2 * N * p)
         if wn:
-            sizes += abs(g * s * (1.0 / N - 1.0 / size**2))
+            sizes += abs(g * s * (1.0 / N - 1.0 / steps.norm**2))
         return np.concatenate([F, [sizes]]) / steep
 
     def slope(full: Array) -> float:

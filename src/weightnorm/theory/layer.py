@@ -83,6 +83,7 @@ def linear_layer_limit(
     momentum: float = 0.0,
     nesterov: bool = False,
     frozen_steps: int = 0,
+    direction_norm: Any = None,
 ) -> LayerLimit:
     """Predict where a linear layer with one scale per row ends, with squared error and a bias.
 
@@ -128,6 +129,8 @@ def linear_layer_limit(
         As in torch, for directions, scales and bias; they need a step.
     frozen_steps : int
         For so many steps the scales rest at first; it needs a step, which says how long that is.
+    direction_norm : float or (k,) array, optional
+        ‖v0‖ of each row for method "wn"; the norms of the rows by default, as torch begins.
 
     Returns
     -------
@@ -163,9 +166,11 @@ def linear_layer_limit(
     centred = bool(np.abs(means).max(initial=0.0) <= CENTRED * np.abs(X).max(initial=0.0))
     closed = (not bias or centred) and not frozen
     how = Steps(method, ratio, kappa if bias else 0.0, eta or 0.0, beta, ahead, frozen)
+    norms = _norms(W, direction_norm, method)
     problem = LeastSquares(X, Y[:, 0])
     ends = []
     for index, row in enumerate(W):
+        how = replace(how, norm=float(norms[index]))
         if closed:
             b = float(Y[:, index].mean()) if bias else 0.0
             ends.append(_closed(_less(problem, Y, index, b), row, b, how))
@@ -211,18 +216,30 @@ def _less(problem: LeastSquares, Y: Array, index: int, b: float) -> LeastSquares
     return rest
 
 
+def _norms(W: Array, given: Any, method: str) -> Array:
+    """‖v0‖ of every row; 1 for rPGD."""
+    if given is None:
+        return np.linalg.norm(W, axis=1) if method == "wn" else np.ones(len(W))
+    norms = _validate.numbers("direction_norm", given)
+    if method == "rpgd":
+        raise ValueError("direction_norm is for method 'wn': rPGD's directions have norm 1")
+    if norms.shape not in ((), (len(W),)) or not (norms > 0).all() or np.isinf(norms).any():
+        raise ValueError(f"direction_norm must be positive, one number or {len(W)}, got {given!r}")
+    return np.broadcast_to(norms, (len(W),))
+
+
 def _closed(rest: LeastSquares, row: Array, b: float, how: Steps) -> _Row:
     """The end of a row whose bias does not see it."""
-    size, wn = float(np.linalg.norm(row)), how.method == "wn"
+    size = float(np.linalg.norm(row))
     smallest = float(np.linalg.norm(rest.target))
     if not how.step:
-        # v0 = the row: its direction moves ‖row‖² times more slowly than a unit vector's
-        end = flow_limit(rest, size, row, how.ratio * (size**2 if wn else 1.0))
+        # the direction of v moves ‖v‖² times more slowly than a unit vector
+        end = flow_limit(rest, size, row, how.ratio * how.norm**2)
         failing = tuple(a for a in end.assumptions if not a.holds)
         return _Row(end.weights, b, smallest, end.distance, 0.0, 0.0, failing)
     made = finite_step_limit(
         rest, size, row, how.method, how.step, how.ratio,
-        momentum=how.momentum, nesterov=how.nesterov, direction_norm=size if wn else 1.0,
+        momentum=how.momentum, nesterov=how.nesterov, direction_norm=how.norm,
     )  # fmt: skip
     failing = tuple(a for a in made.assumptions if not a.holds)
     equivalent = made.equivalent_step
@@ -241,8 +258,7 @@ def _integrated(
     least = float(np.linalg.norm(rest.target))
     if not how.step:
         # the invariant says how far off it ends; only the sign is that of the flow with the bias
-        slower = size**2 if how.method == "wn" else 1.0
-        flow = flow_limit(rest, size, row, how.ratio * slower)
+        flow = flow_limit(rest, size, row, how.ratio * how.norm**2)
         sign = (np.sign(end.scale) or 1.0) * np.sign(flow.scale)
         x = smallest + sign * (flow.weights - smallest)
         return _Row(x, end.bias, least, flow.distance, 0.0, 0.0, tuple(found))

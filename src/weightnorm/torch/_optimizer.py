@@ -9,8 +9,17 @@ from typing import Any, ClassVar
 
 import torch
 
-from ._blocks import block_dot, block_norm, checked_dim, is_distributed, spanned, working, write
-from ._compiled import compiled_steps, suits
+from ._blocks import (
+    block_dot,
+    block_norm,
+    checked_dim,
+    is_distributed,
+    spanned,
+    whole,
+    working,
+    write,
+)
+from ._compiled import compiled_steps, differ, in_rows, suits
 from ._rules import Block, Options, functional, in_place, plain_step
 
 STATE = ("direction", "scale", "direction_norm", "direction_buffer", "scale_buffer")
@@ -126,14 +135,29 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         state_dict : dict
             What `state_dict()` gave.
         """
-        super().load_state_dict(state_dict)
+        seen: list[dict[str, Any]] = []  # after the hooks of others
+        handle = self.register_load_state_dict_pre_hook(lambda _, given: seen.append(given))
+        try:
+            super().load_state_dict(state_dict)
+        finally:
+            handle.remove()
         self._written = {}
-        saved = [i for group in state_dict["param_groups"] for i in group["params"]]
+        saved = [i for group in seen[-1]["param_groups"] for i in group["params"]]
         own = [p for group in self.param_groups for p in group["params"]]
         for index, p in zip(saved, own, strict=True):
-            for name, value in state_dict["state"].get(index, {}).items():
-                if isinstance(value, torch.Tensor):  # torch casts it to the parameter's type
-                    self.state[p][name] = value.detach().to(p.device, copy=True)
+            for name, value in seen[-1]["state"].get(index, {}).items():
+                held = self.state[p][name]
+                if isinstance(value, torch.Tensor):
+                    # torch casts to the parameter's type, and else shares the tensor
+                    held = held if held.dtype == value.dtype else value.detach().to(p.device)
+                    self.state[p][name] = held.clone()
+            state = self.state.get(p, {})
+            if "direction" in state and ("direction_norm" in state) == self.normalises:
+                self.state.clear()
+                raise ValueError(
+                    f"state_dict is not that of {type(self).__name__}: RPGD and WeightNormSGD keep "
+                    "different directions; load it into the optimiser that saved it"
+                )
 
     @staticmethod
     def _in_blocks(group: dict[str, Any], p: Any) -> bool:
@@ -157,15 +181,15 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
     ) -> None:
         """Fill the lists with the tensors of a step; torch.compile knows this method by name."""
         for p in group["params"]:
-            if p.grad is None:
+            if p.grad is None or p.numel() == 0:
                 continue
             if p.grad.is_sparse:
                 raise RuntimeError(
                     f"{type(self).__name__} does not support sparse gradients: every block moves "
                     "with its scale; use nn.Embedding(…, sparse=False)"
                 )
-            state = self.state[p]
-            if not self._in_blocks(group, p):
+            state, blocks = self.state[p], self._in_blocks(group, p)
+            if not blocks:
                 if group["momentum"] and "direction_buffer" not in state:
                     state["direction_buffer"] = torch.zeros_like(p, requires_grad=False)
             elif "direction" not in state:
@@ -176,7 +200,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
             grads.append(p.grad)
             lists = directions, scales, norms, direction_buffers, scale_buffers
             for values, name in zip(lists, STATE, strict=True):
-                values.append(state.get(name))
+                values.append(state.get(name) if blocks or name == "direction_buffer" else None)
 
     def _start(self, group: dict[str, Any], p: Any, gradient: Any) -> None:
         """The first state: g = ‖p‖, w along p."""
@@ -205,14 +229,18 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         if group["momentum"] and "direction_buffer" not in state:
             state["direction_buffer"] = torch.zeros_like(state["direction"])
             state["scale_buffer"] = torch.zeros_like(state["scale"])
-        if group["differentiable"] or p._version == written:
+        if group["differentiable"] or (p._version == written and not self._edited(group, p)):
             return
         axes, w = self._axes(group, p), state["direction"]
         x = p.detach().to(w.dtype)
         n = state.get("direction_norm", torch.ones_like(state["scale"]))
         here = w * (state["scale"] / n)
-        allowed = NEAR * torch.finfo(p.dtype).eps
-        if bool(((x - here).abs() <= allowed * here.abs() + torch.finfo(p.dtype).tiny).all()):
+        if p.dtype == w.dtype:
+            off = ~((x - here).abs() <= NEAR * torch.finfo(p.dtype).eps * here.abs())
+        else:  # the parameter is the rounded one
+            off = here.to(p.dtype) != p.detach()
+        changed = whole(off.to(w.dtype).sum(dim=axes, keepdim=True)) > 0
+        if not bool(changed.any()):
             return
         if written is None:
             warnings.warn(
@@ -221,13 +249,28 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 stacklevel=2,
             )
         size = block_norm(x, axes)
-        sign = torch.where(block_dot(x, w, axes) < 0, -1.0, 1.0).to(x.dtype)
         known = size > eps
+        n = torch.where(n.isfinite() & (n > eps), n, torch.where(known, size, 1.0))
+        sign = torch.where(block_dot(x, w, axes) < 0, -1.0, 1.0).to(x.dtype)
         turned = x * (sign * n / torch.where(known, size, 1.0))
-        write(w, torch.where(known, turned, w))
-        write(state["scale"], torch.where(known, sign * size, 0.0))
+        kept = torch.where(w.isfinite(), w, n * (size.numel() / x.numel()) ** 0.5)
+        write(w, torch.where(changed, torch.where(known, turned, kept), w))
+        moved = torch.where(known, sign * size, 0.0)
+        write(state["scale"], torch.where(changed, moved, state["scale"]))
         if "direction_norm" in state:
             write(state["direction_norm"], block_norm(w, axes).clamp(min=eps))
+        for name in ("direction_buffer", "scale_buffer"):
+            if name in state:  # what is not a number would stay so for ever
+                write(state[name], torch.where(state[name].isfinite(), state[name], 0.0))
+
+    def _edited(self, group: dict[str, Any], p: Any) -> bool:
+        """Whether values changed behind the version's back, as by `p.data.clamp_`."""
+        if is_distributed(p) or not p.is_cpu or torch.compiler.is_compiling():
+            return False
+        state, axes = self.state[p], self._axes(group, p)
+        if in_rows(p, state["direction"], axes) and group["foreach"] is None:
+            return differ(p, state, NEAR * torch.finfo(p.dtype).eps)
+        return True  # `_follow` looks itself
 
     def adopt_parameters(self) -> None:
         """Take the parameters as they are now for the weights, and go on from there.

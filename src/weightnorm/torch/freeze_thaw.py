@@ -17,7 +17,9 @@ class FreezeThaw(LRScheduler):
     It sets the `scale_ratio` of `RPGD` and `WeightNormSGD`, in every group that has one; for other
     optimisers the learning rate of the groups with role "scale" (`scale_direction_groups`). It is
     the paper's two phases: directions first, both later. Call `step()` after every step of the
-    optimiser, as with any torch scheduler; others may move the learning rate beside it.
+    optimiser, as with any torch scheduler; others may move the learning rate beside it (side by
+    side, or in ChainedScheduler; SequentialLR would begin it too early). Where it is a learning
+    rate that is frozen, it follows what others do to the first of the other groups.
 
     Parameters
     ----------
@@ -28,12 +30,12 @@ class FreezeThaw(LRScheduler):
     frozen : float
         The value before; 0 leaves the scale bit by bit as it is.
     thawed : float, optional
-        The value after; what a group has now by default.
+        The value after; what a group has now by default, or had before an earlier FreezeThaw.
     ramp : int
         The number of steps in which the value then rises in a straight line, reaching `thawed` at
         step number switch + ramp.
     last_epoch : int
-        The number of steps made, to go on without a saved state; -1 to begin.
+        As in torch: the number of the last step made, to go on without a saved state; -1 to begin.
 
     Examples
     --------
@@ -65,17 +67,20 @@ class FreezeThaw(LRScheduler):
         self.switch = _validate.integer("switch", switch)
         self.ramp = _validate.integer("ramp", ramp)
         self.frozen = float(rate("frozen", frozen))
-        self.key, self.indices = _what(optimizer)
-        begun = f"initial_{self.key}"
-        for index in self.indices:
-            group = optimizer.param_groups[index]
-            now = float(rate("thawed", group[self.key] if thawed is None else thawed))
-            if thawed is None:
-                group.setdefault(begun, now)  # so that a group loaded while frozen knows it
-            else:
-                group[begun] = now
-        self.thawed = [float(optimizer.param_groups[i][begun]) for i in self.indices]
+        self.key, _ = _what(optimizer)
+        self.thawed = None if thawed is None else float(rate("thawed", thawed))
+        for group in self._groups(optimizer):
+            if thawed is not None:
+                group[f"initial_{self.key}"] = self.thawed
         super().__init__(optimizer, last_epoch)
+
+    def _groups(self, optimizer: Any) -> list[Any]:
+        """The groups it sets now; one that was added later, too, keeps what it shall thaw to."""
+        groups = [optimizer.param_groups[i] for i in _what(optimizer)[1]]
+        for group in groups:
+            now = group[self.key] if self.thawed is None else self.thawed
+            group.setdefault(f"initial_{self.key}", float(now))
+        return groups
 
     def value(self, step: int) -> list[float]:
         """The values at a step number, one for each group that has one.
@@ -93,10 +98,8 @@ class FreezeThaw(LRScheduler):
             share = 0.0
         else:
             share = min(1.0, (step - self.switch) / self.ramp) if self.ramp else 1.0
-        return [
-            end if share == 1.0 else self.frozen + share * (end - self.frozen)
-            for end in self.thawed
-        ]
+        ends = [float(g[f"initial_{self.key}"]) for g in self._groups(self.optimizer)]
+        return [end if share == 1.0 else self.frozen + share * (end - self.frozen) for end in ends]
 
     def get_lr(self) -> list[Any]:
         """The learning rates after the next step; it sets the scale's value on the way.
@@ -106,16 +109,27 @@ class FreezeThaw(LRScheduler):
         list
             As they are, unless it is they that are frozen.
         """
-        groups = self.optimizer.param_groups
-        rates = [group["lr"] for group in groups]
-        for index, value in zip(self.indices, self.value(self.last_epoch), strict=True):
-            if self.key == "lr":
-                rates[index] = value
-            elif isinstance(groups[index][self.key], torch.Tensor):
-                groups[index][self.key].fill_(value)  # in place: a compiled step sees it
+        chosen = self._groups(self.optimizer)
+        values = dict(zip(map(id, chosen), self.value(self.last_epoch), strict=True))
+        if self.key == "lr":
+            others = self._others(chosen)
+            return [
+                values[id(group)] * others if id(group) in values else group["lr"]
+                for group in self.optimizer.param_groups
+            ]
+        for group in chosen:
+            if isinstance(group[self.key], torch.Tensor):
+                group[self.key].fill_(values[id(group)])  # in place: a compiled step sees it
             else:
-                groups[index][self.key] = value
-        return rates
+                group[self.key] = values[id(group)]
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _others(self, chosen: list[Any]) -> float:
+        """What other schedulers made of the learning rate of the first group that is not ours."""
+        for group in self.optimizer.param_groups:
+            if not any(group is each for each in chosen) and float(group.get("initial_lr", 0.0)):
+                return float(group["lr"]) / float(group["initial_lr"])
+        return 1.0
 
 
 def _what(optimizer: Any) -> tuple[str, list[int]]:

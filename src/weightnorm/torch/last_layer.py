@@ -11,6 +11,7 @@ import torch
 from .. import _validate
 from ..theory import linear_layer_limit
 from ._blocks import is_distributed
+from .groups import pairs
 
 # what a learning rate is worth for the loss ½Σ(prediction − target)²: the factor of its gradient
 LOSSES = ("half_sum", "mse_sum", "mse_mean")
@@ -112,8 +113,9 @@ def predict_last_layer(
         As it is now: its weight, and its bias if it has one, are the start. It is not changed.
     method : {"rpgd", "wn"}
         Trained by `RPGD`, or by `WeightNormSGD` (the same as `scale_norm`, or torch's weight_norm,
-        with SGD and v0 = the weight). A layer with `scale_norm` whose v is no longer its weight is
-        taken with the v it has.
+        with SGD and v0 = the weight). A layer with `scale_norm` or torch's weight_norm is taken
+        with the v it has. A plain layer that `WeightNormSGD` has trained has its v in the
+        optimiser's state, and starts here from v = its weight.
     scale_ratio : float
         The scales' rate over the directions'.
     lr : float, optional
@@ -183,6 +185,7 @@ def predict_last_layer(
         momentum=momentum,
         nesterov=nesterov,
         frozen_steps=frozen_steps,
+        direction_norm=_own_norms(layer) if method == "wn" else None,
     )
     like = {"dtype": layer.weight.dtype, "device": layer.weight.device}
 
@@ -202,6 +205,16 @@ def predict_last_layer(
         applies=end.applies,
         failing=end.failing,
     )
+
+
+def _own_norms(layer: Any) -> Any:
+    """‖v‖ of the rows of a layer that has a v of its own, or None."""
+    if "weight" not in (found := pairs(layer)):
+        return None
+    _, v, dim = found["weight"]
+    if dim not in (0, -2, (0,)):
+        raise ValueError(f"layer has dim={dim}; the theory is for one scale per row, dim=0")
+    return np.linalg.norm(_array("layer.weight", v), axis=1)
 
 
 def _array(name: str, value: Any) -> Any:

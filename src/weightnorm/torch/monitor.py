@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,7 @@ class Monitor:
             raise ValueError(
                 "optimizer_or_model has no weight in scale × direction coordinates; see scale_norm"
             )
+        self._watched, self._groups = optimizer, len(getattr(optimizer, "param_groups", ()))
         self._spaces = _row_spaces(features, self._looks)
         self._starts: dict[str, Any] = {}
         self._before: dict[str, Any] = {}
@@ -144,6 +146,13 @@ class Monitor:
             }
 
     def _record(self) -> None:
+        if len(getattr(self._watched, "param_groups", ())) != self._groups:
+            self._groups = len(self._watched.param_groups)
+            warnings.warn(
+                "groups were added to the optimiser: a Monitor made now would see them, this one "
+                "does not",
+                stacklevel=2,
+            )
         parts = [self._of_one(name, look()) for name, look in self._looks.items()]
         self._records.append({key: np.concatenate([p[key] for p in parts]) for key in parts[0]})
         self._steps.append(self.num_steps)

@@ -111,6 +111,8 @@ class _ReadOtherKeys:
         self.name = name
 
     def __call__(self, module: Any, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        if self.name not in getattr(module, "parametrizations", {}):
+            return  # plain again
         new = f"{prefix}parametrizations.{self.name}.original"
         for old, index in ((f"{prefix}{self.name}_g", 0), (f"{prefix}{self.name}_v", 1)):
             if old in state_dict:

@@ -24,6 +24,20 @@ def _written(row, out, back, factor):
         out[j] = factor * row[j]
 
 
+@compiled("rows")
+def rows_differ(p, w, g, n, near, projects):
+    """Whether a row of p is not g·w/n, to so many relative units."""
+    for i in range(w.shape[0]):
+        factor = g[i] if projects else g[i] / n[i]
+        row, own = w[i], p[i]
+        for j in range(row.size):
+            expected = factor * row[j]
+            # also where either is not a number
+            if not abs(own[j] - expected) <= near * abs(expected):
+                return True
+    return False
+
+
 @compiled("rows", fastmath=SUMS)
 def rows_step(p, G, w, g, n, w_buffer, g_buffer, numbers, nesterov, projects):
     """Move every row of w (rows, d), its scale g and its norm n, and write g·w/n into p.
