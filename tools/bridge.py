@@ -93,9 +93,10 @@ to state, its end is exact at every stable step."""
         "of each row and its bias is integrated in the coordinates of the data, with the effect of "
         "the steps to first order. What one sees: gradient descent keeps the part of its start "
         "that the data cannot see; weight normalization with one learning rate is always nearer "
-        "to the smallest norm; rPGD with c = ‖x*‖² forgets a small start and keeps a large one; "
-        "and a scale that is frozen first ends at the smallest norm from every start below it, and "
-        "at its own from every start above."
+        "to the smallest norm; rPGD with c = ‖x*‖² ends a little above it from small starts, here "
+        "farther than gradient descent, whose small start leaves little to keep, and keeps a large "
+        "start; and a scale that is frozen first ends at the smallest norm from every start below "
+        "it, and at its own from every start above."
     )
     return "\n\n".join([*lines, "\n".join(table), textwrap.fill(last, 100)]) + "\n"
 

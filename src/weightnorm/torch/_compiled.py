@@ -14,45 +14,19 @@ LARGEST = 2**18
 TYPES = (torch.float32, torch.float64)
 
 
-def in_rows(p: Any, w: Any, axes: tuple[int, ...]) -> bool:
-    """Whether a parameter and its direction are rows in one piece: one block each, or one in all."""
+def suits(p: Any, gradient: Any, w: Any, buffer: Any, axes: tuple[int, ...]) -> bool:
+    """Whether the kernel can make the step of a parameter: rows in one piece, one block each, or
+    one in all.
+    """
+    tensors = (p, gradient, w) if buffer is None else (p, gradient, w, buffer)
     return (
         p.dtype in TYPES
         and p.numel() <= LARGEST
         and axes[-1] == p.ndim - 1
         and len(axes) >= p.ndim - 1
         and (len(axes) == p.ndim or axes[0] == 1)
-        and all(t.is_cpu and t.dtype == p.dtype and t.is_contiguous() for t in (p, w))
-    )
-
-
-def suits(block: Block) -> bool:
-    """Whether the kernel can make the step of a parameter."""
-    p, G, buffer = block.parameter, block.gradient, block.direction_buffer
-    return (
-        in_rows(p, block.direction, block.axes)
-        and G.dtype == p.dtype
-        and G.is_contiguous()
-        and not G.is_neg()
-        and (buffer is None or buffer.is_contiguous())
-    )
-
-
-def differ(p: Any, state: dict[str, Any], near: float) -> bool:
-    """Whether a parameter `in_rows` is not what its state makes of it."""
-    from ..engine.kernels.rows import rows_differ
-
-    rows, norm = state["scale"].numel(), state.get("direction_norm")
-    scale = state["scale"].numpy().reshape(-1)
-    return bool(
-        rows_differ(
-            p.detach().numpy().reshape(rows, -1),
-            state["direction"].numpy().reshape(rows, -1),
-            scale,
-            scale if norm is None else norm.numpy().reshape(-1),
-            scale.dtype.type(near),
-            norm is None,
-        )
+        and all(t.is_cpu and t.dtype == p.dtype and t.is_contiguous() for t in tensors)
+        and not gradient.is_neg()
     )
 
 

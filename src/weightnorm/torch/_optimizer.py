@@ -19,7 +19,7 @@ from ._blocks import (
     working,
     write,
 )
-from ._compiled import compiled_steps, differ, in_rows, suits
+from ._compiled import compiled_steps, suits
 from ._rules import Block, Options, functional, in_place, plain_step
 
 STATE = ("direction", "scale", "direction_norm", "direction_buffer", "scale_buffer")
@@ -95,6 +95,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         }
         _check_options(defaults)  # before the parameters are looked at, as torch's optimisers do
         self._written: dict[Any, int] = {}
+        self._spans: dict[Any, tuple[int, ...]] = {}
         super().__init__(params, defaults)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -122,7 +123,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._written = {}
+        self._written, self._spans = {}, {}
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
@@ -164,9 +165,13 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         """Whether a parameter has scales and directions; others get plain SGD."""
         return bool(p.ndim > 1 or (group["vectors"] and p.ndim == 1))
 
-    @staticmethod
-    def _axes(group: dict[str, Any], p: Any) -> tuple[int, ...]:
-        return spanned(p.shape, group["dim"] if p.ndim > 1 else None)
+    def _axes(self, group: dict[str, Any], p: Any) -> tuple[int, ...]:
+        dim = group["dim"] if p.ndim > 1 else None
+        if torch.compiler.is_compiling():
+            return spanned(p.shape, dim)
+        if (p.shape, dim) not in self._spans:  # asked for at every step
+            self._spans[p.shape, dim] = spanned(p.shape, dim)
+        return self._spans[p.shape, dim]
 
     def _init_group(
         self,
@@ -229,7 +234,9 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         if group["momentum"] and "direction_buffer" not in state:
             state["direction_buffer"] = torch.zeros_like(state["direction"])
             state["scale_buffer"] = torch.zeros_like(state["scale"])
-        if group["differentiable"] or (p._version == written and not self._edited(group, p)):
+        if group["differentiable"] or (
+            written is not None and self._looks_itself(group, p, written)
+        ):
             return
         axes, w = self._axes(group, p), state["direction"]
         x = p.detach().to(w.dtype)
@@ -263,14 +270,21 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
             if name in state:  # what is not a number would stay so for ever
                 write(state[name], torch.where(state[name].isfinite(), state[name], 0.0))
 
-    def _edited(self, group: dict[str, Any], p: Any) -> bool:
-        """Whether values changed behind the version's back, as by `p.data.clamp_`."""
-        if is_distributed(p) or not p.is_cpu or torch.compiler.is_compiling():
+    def _looks_itself(self, group: dict[str, Any], p: Any, written: int) -> bool:
+        """Whether nothing needs to be compared here: the kernel compares every row by itself, and
+        elsewhere (not on the CPU, where waiting is dear) the version tells.
+        """
+        if is_distributed(p) or not p.is_cpu:
+            return bool(p._version == written)
+        return written >= 0 and self._by_kernel(group, p)
+
+    def _by_kernel(self, group: dict[str, Any], p: Any) -> bool:
+        """Whether a step of this parameter is made by the compiled kernel."""
+        if group["foreach"] is not None or p.grad is None:
             return False
-        state, axes = self.state[p], self._axes(group, p)
-        if in_rows(p, state["direction"], axes) and group["foreach"] is None:
-            return differ(p, state, NEAR * torch.finfo(p.dtype).eps)
-        return True  # `_follow` looks itself
+        state = self.state[p]
+        buffer = state.get("direction_buffer") if group["momentum"] else None
+        return suits(p, p.grad, state["direction"], buffer, self._axes(group, p))
 
     def adopt_parameters(self) -> None:
         """Take the parameters as they are now for the weights, and go on from there.
@@ -334,7 +348,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
             if formulas or is_distributed(p):
                 self._write(block, functional(block, options), group["differentiable"])
             else:
-                fast = group["foreach"] is None and not options.still and suits(block)
+                fast = not options.still and self._by_kernel(group, p)
                 batches.setdefault((fast, w.dtype, w.device), []).append(block)
         plain_step(vectors, options)
         for (fast, *_), batch in batches.items():

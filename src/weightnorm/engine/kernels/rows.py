@@ -24,18 +24,29 @@ def _written(row, out, back, factor):
         out[j] = factor * row[j]
 
 
-@compiled("rows")
-def rows_differ(p, w, g, n, near, projects):
-    """Whether a row of p is not g·w/n, to so many relative units."""
-    for i in range(w.shape[0]):
-        factor = g[i] if projects else g[i] / n[i]
-        row, own = w[i], p[i]
+@compiled("rows", fastmath=False)
+def _followed(row, own, length, eps, buffer):
+    """Take a row and its scale from weights that others have changed; the scale.
+
+    The row keeps its length and its side; what is not a number starts afresh.
+    """
+    square, along = 0.0, 0.0
+    for j in range(row.size):
+        square += own[j] * own[j]
+        along += own[j] * row[j]
+    for j in range(buffer.size):
+        if not np.isfinite(buffer[j]):
+            buffer[j] = 0
+    size = np.sqrt(square)
+    if not size > eps:
         for j in range(row.size):
-            expected = factor * row[j]
-            # also where either is not a number
-            if not abs(own[j] - expected) <= near * abs(expected):
-                return True
-    return False
+            if not np.isfinite(row[j]):
+                row[j] = length / np.sqrt(row.size)
+        return 0.0
+    sign = -1.0 if along < 0 else 1.0
+    for j in range(row.size):
+        row[j] = own[j] * (sign * length / size)
+    return sign * size
 
 
 @compiled("rows", fastmath=SUMS)
@@ -43,12 +54,25 @@ def rows_step(p, G, w, g, n, w_buffer, g_buffer, numbers, nesterov, projects):
     """Move every row of w (rows, d), its scale g and its norm n, and write g·w/n into p.
 
     Numbers are the sign of G, the steps of w and g, momentum, decay, the least norm, and how near
-    to 1 a norm counts as 1, in the type of the arrays. Without momentum the buffers may be empty.
+    to 1 a norm counts as 1, in the type of the arrays. Without momentum the buffers are empty. A
+    row of p that is not g·w/n has been changed since the last step: it is followed first.
     """
     sign, lr, gamma, beta, decay, eps, near = numbers
     one = n.dtype.type(1)
     for i in range(w.shape[0]):
-        row, slope = w[i], G[i]
+        row, slope, own = w[i], G[i], p[i]
+        length = one if projects else n[i]
+        factor, worst = g[i] / length, one - one
+        for j in range(row.size):  # summed, not left at the first: such a loop is vectorised
+            expected = factor * row[j]
+            worst += max(abs(own[j] - expected) - near * abs(expected), one - one)
+        if not worst <= 0:  # also where either is not a number
+            heavy = w_buffer[i] if beta > 0 else w_buffer[:0].reshape(-1)
+            if not projects and not (np.isfinite(length) and length > eps):
+                n[i] = one
+            g[i] = _followed(row, own, one if projects else n[i], eps, heavy)
+            if beta > 0 and not np.isfinite(g_buffer[i]):
+                g_buffer[i] = 0
         s = one - one
         for j in range(row.size):
             s += slope[j] * row[j]
@@ -82,7 +106,7 @@ def rows_step(p, G, w, g, n, w_buffer, g_buffer, numbers, nesterov, projects):
         g[i] -= gamma * slow
         if projects:
             back = one if abs(length - one) <= near else one / length
-            _written(row, p[i], back, g[i])
+            _written(row, own, back, g[i])
         else:
             n[i] = length
-            _written(row, p[i], one, g[i] / length)
+            _written(row, own, one, g[i] / length)
