@@ -88,7 +88,7 @@ def test_a_batch_equals_its_twins_over_many_iterations(steps):
                     np.linalg.norm(X - problem.ground_truth) / np.linalg.norm(problem.ground_truth),
                     rel=1e-10,
                 )
-                assert int(entry.num_steps) == 1000
+                assert int(entry.num_steps) == steps
 
 
 @pytest.mark.parametrize("kind", KINDS)
