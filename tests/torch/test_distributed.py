@@ -1,5 +1,7 @@
 """Two processes on this machine: DDP and FSDP2 make the steps of one, and their states move."""
 
+import time
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -7,6 +9,10 @@ from cases import OPTIMIZERS
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
+# Processes that wait for each other: on a machine busy with other work one was seen to wait for
+# ever, so they are not part of every run, and do not wait for long.
+pytestmark = pytest.mark.slow
+PATIENCE = 120.0  # seconds
 WORLD = 2
 STEPS = 6
 OPTIONS = {"scale_ratio": 0.5, "momentum": 0.9}
@@ -87,7 +93,14 @@ def worker(rank, kind, name, dim, folder):
 @pytest.mark.parametrize("kind", ["ddp", "fsdp"])
 @pytest.mark.filterwarnings("ignore")  # torch's own, of its distributed parts
 def test_two_processes_make_the_steps_of_one(kind, dim, name, tmp_path):
-    torch.multiprocessing.spawn(worker, (kind, name, dim, str(tmp_path)), nprocs=WORLD)
+    arguments = (kind, name, dim, str(tmp_path))
+    context = torch.multiprocessing.spawn(worker, arguments, nprocs=WORLD, join=False)
+    until = time.monotonic() + PATIENCE
+    while not context.join(timeout=1.0):
+        if time.monotonic() > until:
+            for process in context.processes:
+                process.kill()
+            pytest.fail(f"two processes did not end within {PATIENCE:g} s")
     found = torch.load(tmp_path / "found.pt", weights_only=True)
     net, optimizer = alone(name, dim)
     for mine, theirs in zip(net.parameters(), found["weights"], strict=True):
