@@ -267,6 +267,19 @@ def test_changes_behind_the_back_of_the_version_are_seen(name, foreach, how):
 
 
 @every
+@pytest.mark.parametrize("foreach", [None, False])
+def test_subnormal_weights_are_not_taken_for_changes(name, foreach):
+    """A frozen scale stays bit by bit: nobody has changed the row."""
+    weight = torch.nn.Parameter(torch.tensor([[0.3, 0.4, 3.3e-41, -7.1e-42, 1.7e-41]]))
+    optimizer = OPTIMIZERS[name]([weight], 0.1, scale_ratio=0.0, foreach=foreach)
+    scales = []
+    for _ in range(50):
+        moved(optimizer, weight, torch.tensor([[0.01, -0.02, 0.0, 0.0, 0.0]]))
+        scales.append(optimizer.state[weight]["scale"].item())
+    assert len(set(scales)) == 1
+
+
+@every
 def test_small_changes_of_half_precision_are_seen(name):
     weight = torch.nn.Parameter(torch.randn(2, 8).bfloat16())
     optimizer = OPTIMIZERS[name]([weight], 0.1)

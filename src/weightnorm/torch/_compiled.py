@@ -44,6 +44,7 @@ def compiled_steps(blocks: list[Block], options: Options) -> None:
             options.decay,
             options.eps,
             UNIT * np.finfo(kind).eps,
+            np.finfo(kind).tiny,
         ],
         dtype=kind,
     )

@@ -243,7 +243,8 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         n = state.get("direction_norm", torch.ones_like(state["scale"]))
         here = w * (state["scale"] / n)
         if p.dtype == w.dtype:
-            off = ~((x - here).abs() <= NEAR * torch.finfo(p.dtype).eps * here.abs())
+            kind = torch.finfo(p.dtype)  # subnormal numbers round by too much to tell
+            off = ~((x - here).abs() <= NEAR * kind.eps * here.abs() + kind.tiny)
         else:  # the parameter is the rounded one
             off = here.to(p.dtype) != p.detach()
         changed = whole(off.to(w.dtype).sum(dim=axes, keepdim=True)) > 0

@@ -54,10 +54,11 @@ def rows_step(p, G, w, g, n, w_buffer, g_buffer, numbers, nesterov, projects):
     """Move every row of w (rows, d), its scale g and its norm n, and write g·w/n into p.
 
     Numbers are the sign of G, the steps of w and g, momentum, decay, the least norm, and how near
-    to 1 a norm counts as 1, in the type of the arrays. Without momentum the buffers are empty. A
-    row of p that is not g·w/n has been changed since the last step: it is followed first.
+    to 1 a norm counts as 1, and the smallest normal number, in the type of the arrays. Without
+    momentum the buffers are empty. A row of p that is not g·w/n has been changed since the last
+    step: it is followed first. Subnormal numbers round by too much to tell.
     """
-    sign, lr, gamma, beta, decay, eps, near = numbers
+    sign, lr, gamma, beta, decay, eps, near, tiny = numbers
     one = n.dtype.type(1)
     for i in range(w.shape[0]):
         row, slope, own = w[i], G[i], p[i]
@@ -65,7 +66,7 @@ def rows_step(p, G, w, g, n, w_buffer, g_buffer, numbers, nesterov, projects):
         factor, worst = g[i] / length, one - one
         for j in range(row.size):  # summed, not left at the first: such a loop is vectorised
             expected = factor * row[j]
-            worst += max(abs(own[j] - expected) - near * abs(expected), one - one)
+            worst += max(abs(own[j] - expected) - near * abs(expected) - tiny, one - one)
         if not worst <= 0:  # also where either is not a number
             heavy = w_buffer[i] if beta > 0 else w_buffer[:0].reshape(-1)
             if not projects and not (np.isfinite(length) and length > eps):
