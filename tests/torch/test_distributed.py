@@ -1,6 +1,8 @@
 """Two processes on this machine: DDP and FSDP2 make the steps of one, and their states move."""
 
+import os
 import time
+from datetime import timedelta
 
 import pytest
 import torch
@@ -9,13 +11,13 @@ from cases import OPTIMIZERS
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
-# Processes that wait for each other: on a machine busy with other work one was seen to wait for
-# ever, so they are not part of every run, and do not wait for long.
-pytestmark = pytest.mark.slow
-PATIENCE = 120.0  # seconds
+PATIENCE = 120.0  # seconds: processes that wait for each other end then, and say so
 WORLD = 2
 STEPS = 6
 OPTIONS = {"scale_ratio": 0.5, "momentum": 0.9}
+CASES = [
+    (kind, dim, name) for kind in ("ddp", "fsdp") for dim in (0, 1, None) for name in OPTIMIZERS
+]
 
 
 def model():
@@ -54,54 +56,75 @@ def whole(tensor):
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
-def worker(rank, kind, name, dim, folder):
+def place(folder, kind, dim, name):
+    return folder / f"{kind}-{dim}-{name}"
+
+
+def worker(rank, port, folder):
+    """Train every case with the other process, which the store of the parent has let meet."""
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=WORLD
-    )
+    patience = timedelta(seconds=PATIENCE / 2)
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=patience)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=patience)
     try:
-        net = model()
-        if kind == "ddp":
-            net = nn.parallel.DistributedDataParallel(net)
-        else:
-            from torch.distributed.device_mesh import init_device_mesh
-            from torch.distributed.fsdp import fully_shard
-
-            mesh = init_device_mesh("cpu", (WORLD,))
-            for layer in net:
-                if isinstance(layer, nn.Linear):
-                    fully_shard(layer, mesh=mesh)
-            fully_shard(net, mesh=mesh)
-        optimizer = OPTIMIZERS[name](net.parameters(), 0.1, dim=dim, **OPTIONS)
-        train(net, optimizer, slice(4 * rank, 4 * rank + 4), STEPS)
-        if kind == "fsdp":
-            import torch.distributed.checkpoint as dcp
-
-            weights, state = get_state_dict(net, optimizer)
-            dcp.save({"model": weights, "optimizer": state}, checkpoint_id=f"{folder}/saved")
-        found = [whole(p.detach()).clone() for p in net.parameters()]
-        scales = [whole(s["scale"]).clone() for s in optimizer.state.values() if "scale" in s]
-        if rank == 0:
-            torch.save({"weights": found, "scales": scales}, f"{folder}/found.pt")
-        dist.barrier()
+        for case in CASES:
+            train_together(rank, place(folder, *case), *case)
+            dist.barrier()
     finally:
         dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("dim", [0, 1, None])
-@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
-@pytest.mark.filterwarnings("ignore")  # torch's own, of its distributed parts
-def test_two_processes_make_the_steps_of_one(kind, dim, name, tmp_path):
-    arguments = (kind, name, dim, str(tmp_path))
-    context = torch.multiprocessing.spawn(worker, arguments, nprocs=WORLD, join=False)
+def train_together(rank, folder, kind, dim, name):
+    """A process's part of one case: half of the batch, and of the weights with FSDP."""
+    net = model()
+    if kind == "ddp":
+        net = nn.parallel.DistributedDataParallel(net)
+    else:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = init_device_mesh("cpu", (WORLD,))
+        for layer in net:
+            if isinstance(layer, nn.Linear):
+                fully_shard(layer, mesh=mesh)
+        fully_shard(net, mesh=mesh)
+    optimizer = OPTIMIZERS[name](net.parameters(), 0.1, dim=dim, **OPTIONS)
+    train(net, optimizer, slice(4 * rank, 4 * rank + 4), STEPS)
+    if kind == "fsdp":
+        import torch.distributed.checkpoint as dcp
+
+        weights, state = get_state_dict(net, optimizer)
+        dcp.save({"model": weights, "optimizer": state}, checkpoint_id=str(folder / "saved"))
+    found = [whole(p.detach()).clone() for p in net.parameters()]
+    scales = [whole(s["scale"]).clone() for s in optimizer.state.values() if "scale" in s]
+    if rank == 0:
+        torch.save({"weights": found, "scales": scales}, folder / "found.pt")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of all cases, trained by two processes that outlive each of them."""
+    folder = tmp_path_factory.mktemp("two")
+    for case in CASES:
+        place(folder, *case).mkdir()
+    # the store is this process's, so that neither of the others takes it along when it ends
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    context = torch.multiprocessing.spawn(worker, (store.port, folder), nprocs=WORLD, join=False)
     until = time.monotonic() + PATIENCE
     while not context.join(timeout=1.0):
         if time.monotonic() > until:
             for process in context.processes:
                 process.kill()
             pytest.fail(f"two processes did not end within {PATIENCE:g} s")
-    found = torch.load(tmp_path / "found.pt", weights_only=True)
+    return folder
+
+
+@pytest.mark.parametrize(("kind", "dim", "name"), CASES)
+@pytest.mark.filterwarnings("ignore")  # torch's own, of its distributed parts
+def test_two_processes_make_the_steps_of_one(kind, dim, name, trained):
+    folder = place(trained, kind, dim, name)
+    found = torch.load(folder / "found.pt", weights_only=True)
     net, optimizer = alone(name, dim)
     for mine, theirs in zip(net.parameters(), found["weights"], strict=True):
         assert torch.allclose(mine, theirs, rtol=0, atol=1e-13)
@@ -109,7 +132,7 @@ def test_two_processes_make_the_steps_of_one(kind, dim, name, tmp_path):
     for mine, theirs in zip(scales, found["scales"], strict=True):
         assert torch.allclose(mine, theirs, rtol=0, atol=1e-13)
     if kind == "fsdp":
-        reload_on_one(tmp_path / "saved", name, dim)
+        reload_on_one(folder / "saved", name, dim)
 
 
 def reload_on_one(saved, name, dim):
