@@ -305,6 +305,21 @@ def test_weights_that_are_loaded_again_heal_a_step_of_nan(name):
     assert moved(optimizer, layer.weight, torch.ones(3, 5, dtype=torch.float64)).isfinite().all()
 
 
+def test_a_norm_that_is_lost_is_that_of_the_row_again():
+    """Whichever way the step is made: c is scale_ratio·‖v‖², so that ‖v‖ matters."""
+    ends = []
+    for foreach in (None, False):
+        layer = layer_at(3.0 * np.random.default_rng(0).standard_normal((3, 5)))
+        good = {key: value.clone() for key, value in layer.state_dict().items()}
+        optimizer = WeightNormSGD(layer.parameters(), 0.1, foreach=foreach)
+        moved(optimizer, layer.weight, torch.full((3, 5), torch.nan, dtype=torch.float64))
+        layer.load_state_dict(good)
+        for _ in range(3):
+            moved(optimizer, layer.weight, torch.linspace(-1, 1, 15).double().reshape(3, 5))
+        ends.append(layer.weight.detach().clone())
+    assert torch.allclose(*ends, rtol=1e-12)
+
+
 def test_the_state_of_the_other_optimiser_is_refused():
     layer = layer_at(np.ones((2, 3)))
     for one, other in ((RPGD, WeightNormSGD), (WeightNormSGD, RPGD)):

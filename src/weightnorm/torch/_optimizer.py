@@ -95,6 +95,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         }
         _check_options(defaults)  # before the parameters are looked at, as torch's optimisers do
         self._written: dict[Any, int] = {}
+        self._fast: dict[Any, bool] = {}  # within a step
         self._spans: dict[Any, tuple[int, ...]] = {}
         super().__init__(params, defaults)
 
@@ -123,7 +124,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._written, self._spans = {}, {}
+        self._written, self._fast, self._spans = {}, {}, {}
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
@@ -185,10 +186,13 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         scale_buffers: list[Any],
     ) -> None:
         """Fill the lists with the tensors of a step; torch.compile knows this method by name."""
+        lists = directions, scales, norms, direction_buffers, scale_buffers
+        named = list(zip(lists, STATE, strict=True))
         for p in group["params"]:
-            if p.grad is None or p.numel() == 0:
+            gradient = p.grad  # a little work each time that it is asked for
+            if gradient is None or p.numel() == 0:
                 continue
-            if p.grad.is_sparse:
+            if gradient.is_sparse:
                 raise RuntimeError(
                     f"{type(self).__name__} does not support sparse gradients: every block moves "
                     "with its scale; use nn.Embedding(…, sparse=False)"
@@ -198,13 +202,12 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 if group["momentum"] and "direction_buffer" not in state:
                     state["direction_buffer"] = torch.zeros_like(p, requires_grad=False)
             elif "direction" not in state:
-                self._start(group, p, p.grad)
+                self._start(group, p, gradient)
             else:
                 self._follow(group, p, self._written.pop(p, None))
             params.append(p)
-            grads.append(p.grad)
-            lists = directions, scales, norms, direction_buffers, scale_buffers
-            for values, name in zip(lists, STATE, strict=True):
+            grads.append(gradient)
+            for values, name in named:
                 values.append(state.get(name) if blocks or name == "direction_buffer" else None)
 
     def _start(self, group: dict[str, Any], p: Any, gradient: Any) -> None:
@@ -283,9 +286,12 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         """Whether a step of this parameter is made by the compiled kernel."""
         if group["foreach"] is not None or p.grad is None:
             return False
-        state = self.state[p]
-        buffer = state.get("direction_buffer") if group["momentum"] else None
-        return suits(p, p.grad, state["direction"], buffer, self._axes(group, p))
+        if p not in self._fast:
+            state = self.state[p]
+            buffer = state.get("direction_buffer") if group["momentum"] else None
+            axes = self._axes(group, p)
+            self._fast[p] = suits(p, p.grad, state["direction"], buffer, axes)
+        return self._fast[p]
 
     def adopt_parameters(self) -> None:
         """Take the parameters as they are now for the weights, and go on from there.
@@ -359,6 +365,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 in_place(batch, options, bool(group["foreach"]))
         if not compiling:
             self._written |= {p: p._version for p in written}
+            self._fast.clear()
 
     def _write(self, block: Block, new: dict[str, Any], differentiable: bool) -> None:
         """The outcome of the formulas into the tensors, or in place of them."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ._blocks import block_dot, block_norm
+from ._blocks import block_dot, block_norm, is_distributed
 
 UNIT = 4.0  # ulp: a norm this near to 1 counts as 1, so that a step of nothing changes nothing
 
@@ -196,6 +196,11 @@ def _write(blocks: list[Block], eps: float) -> None:
 def plain_step(vectors: list[tuple[Any, Any, Any]], options: Options) -> None:
     """A step of torch's SGD for what has no blocks: parameters, gradients and buffers."""
     lr, beta = options.lr, options.momentum
+    plain = isinstance(lr, float) and not beta and not options.maximize
+    traced = torch.is_grad_enabled() or any(is_distributed(p) for p, *_ in vectors)
+    if vectors and plain and not traced:
+        torch._foreach_add_([p for p, *_ in vectors], [G for _, G, _ in vectors], alpha=-lr)
+        return
     for p, gradient, buffer in vectors:
         G = -gradient if options.maximize else gradient
         if beta:

@@ -25,6 +25,16 @@ def _written(row, out, back, factor):
 
 
 @compiled("rows", fastmath=False)
+def _length_of(own, eps):
+    """‖own‖, or 1 where that is nothing."""
+    square = 0.0
+    for j in range(own.size):
+        square += own[j] * own[j]
+    size = np.sqrt(square)
+    return size if size > eps else 1.0
+
+
+@compiled("rows", fastmath=False)
 def _followed(row, own, length, eps, buffer):
     """Take a row and its scale from weights that others have changed; the scale.
 
@@ -70,7 +80,7 @@ def rows_step(p, G, w, g, n, w_buffer, g_buffer, numbers, nesterov, projects):
         if not worst <= 0:  # also where either is not a number
             heavy = w_buffer[i] if beta > 0 else w_buffer[:0].reshape(-1)
             if not projects and not (np.isfinite(length) and length > eps):
-                n[i] = one
+                n[i] = _length_of(own, eps)
             g[i] = _followed(row, own, one if projects else n[i], eps, heavy)
             if beta > 0 and not np.isfinite(g_buffer[i]):
                 g_buffer[i] = 0
