@@ -47,6 +47,8 @@ def render(kind: str, data: Any) -> dict[str, bytes]:
             rows, columns, figsize=(width, height), layout="constrained", sharex=rows > 1
         )
         _KINDS[kind](figure, axes, data)
+        figure.draw_without_rendering()  # laid out once, not for every format
+        figure.set_layout_engine("none")
         pictures = {}
         for suffix in ("png", "svg", "pdf"):
             content = io.BytesIO()
