@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 TORCH_STAMP := $(VENV)/.installed-torch
+# Most of what is installed is never imported: what is, is compiled then.
+QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install install-torch test test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs lock clean
+.PHONY: help install install-torch test rounding certify test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
+	@echo "make certify     every claim against simulations, and the pages written of them (a minute)"
 	@echo "make test-torch  install PyTorch (a CPU build will do) and test weightnorm.torch"
 	@echo "make torch-others  fetch the optimiser tests of others and run them on weightnorm.torch (about a minute)"
 	@echo "make test-all    the same, the slow tests and make mutate"
@@ -28,18 +31,18 @@ install: $(STAMP)
 $(STAMP): pyproject.toml requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "weightnorm needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements.lock
+	$(BIN)/python -m pip install $(QUIETLY) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP) requirements-bench.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements-bench.lock
 	@touch $@
 
 install-torch: $(TORCH_STAMP)
 
 $(TORCH_STAMP): $(STAMP) requirements-torch.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.lock
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements-torch.lock
 	@touch $@
 
 lint: $(STAMP)
@@ -55,9 +58,15 @@ OTHER_CPU := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES
 # The files go in the order of tests/conftest.py, the long ones first, so that no worker waits for one at the end.
 WORKERS ?= 2
 
-test: $(STAMP) lint
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-	OPENBLAS_NUM_THREADS=1 $(OTHER_CPU) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "rounding and not slow"
+test: $(STAMP)
+	$(MAKE) --no-print-directory -j2 --output-sync=target lint rounding
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+rounding: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
+
+certify: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m certificate tests/test_certificate.py
 
 test-torch: $(TORCH_STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/torch src/weightnorm/torch

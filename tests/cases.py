@@ -5,10 +5,16 @@ a row.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import weightnorm as wn
+
+
+def slow(values):
+    """The values of a parameter that are tried with the slow tests only."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 def _matrix(m, d, seed=0, condition_number=3.0):

@@ -1,4 +1,4 @@
-"""Fixtures that more than one file of tests uses."""
+"""Fixtures that more than one file of tests uses, and the order of files on two workers."""
 
 import pytest
 from commands import make_up_measurements, write_table
@@ -8,13 +8,13 @@ from commands import make_up_measurements, write_table
 LONG = (
     "test_certificate.py",
     "test_reproduce.py",
+    "test_figure_5.py",
     "test_contract.py",
     "test_sweeps.py",
     "test_examples.py",
     "test_sensing.py",
     "test_training.py",
     "test_beyond.py",
-    "test_figure_5.py",
     "test_terminal.py",
     "test_model_kernel.py",
     "test_environments.py",
@@ -25,9 +25,17 @@ LONG = (
 )
 
 
+# Of files that share what takes long to compute (here the search of Figure 5), the first.
+SHARED = {"test_figure_5.py": "test_reproduce.py"}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Long files first; within them and after them the order stays."""
+    """Long files first, each whole on one worker; within them and after them the order stays."""
     places = {name: place for place, name in enumerate(LONG)}
+    for item in items:
+        name = item.path.name
+        item.add_marker(pytest.mark.xdist_group(SHARED.get(name, name)))
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
 
 

@@ -7,6 +7,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from cases import slow
 
 import weightnorm as wn
 
@@ -57,7 +58,7 @@ def expected():
 
 @pytest.mark.parametrize(
     "trouble",
-    [NO_LOCATOR, *(pytest.param(t, marks=pytest.mark.slow) for t in (FULL_DISK, DAMAGED))],
+    [NO_LOCATOR, *slow([FULL_DISK, DAMAGED])],
     ids=["no place", "full disk", "damaged"],
 )
 def test_without_a_cache_runs_still_run(trouble, expected, tmp_path):

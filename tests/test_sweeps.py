@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
+from cases import slow
 from commands import run
 
 import weightnorm as wn
@@ -171,7 +172,7 @@ def finished(folder):
     return len(list(folder.glob("*.npz")))
 
 
-@pytest.mark.parametrize("num_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_kills", [2, *slow([20])])
 def test_many_kills_later_the_data_is_the_same(tmp_path, num_kills):
     """SIGKILL at random moments; every start goes on, and the end equals an uninterrupted run."""
     path = write(tmp_path, TEXT.replace("seeds = 5", "seeds = 60"))
