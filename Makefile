@@ -8,12 +8,12 @@ TORCH_STAMP := $(VENV)/.installed-torch
 # Most of what is installed is never imported: what is, is compiled then.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install install-torch test rounding certify test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs lock clean
+.PHONY: help install install-torch test rounding test-long test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
-	@echo "make certify     every claim against simulations, and the pages written of them (a minute)"
+	@echo "make test-long   what takes seconds each: every claim, every figure, every example (3 minutes)"
 	@echo "make test-torch  install PyTorch (a CPU build will do) and test weightnorm.torch"
 	@echo "make torch-others  fetch the optimiser tests of others and run them on weightnorm.torch (about a minute)"
 	@echo "make test-all    the same, the slow tests and make mutate"
@@ -65,8 +65,8 @@ test: $(STAMP)
 rounding: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
 
-certify: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m certificate tests/test_certificate.py
+test-long: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "long and not slow"
 
 test-torch: $(TORCH_STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/torch src/weightnorm/torch

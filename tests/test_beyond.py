@@ -116,6 +116,7 @@ def check_finite_steps(rng, instances):
 
 
 class TestFiniteSteps:
+    @pytest.mark.long
     def test_plain_loops_end_within_the_stated_error(self):
         assert check_finite_steps(np.random.default_rng(0), 16) > 5
 

@@ -166,7 +166,7 @@ def test_every_snippet_shows_what_it_says():
     assert "not found" in replace(show(claim), relation="=").fault
 
 
-@pytest.mark.certificate
+@pytest.mark.long
 def test_every_claim_gets_its_verdict(certificate):
     assert [line.fault for line in certificate.lines if not line.ok] == []
     assert certificate.ok
@@ -276,6 +276,7 @@ class TestMutants:
             for name in claim.functions:
                 assert "." in name or name == "max_margin" or name in covered, name
 
+    @pytest.mark.long
     def test_every_mutant_can_be_made(self):
         for key in claims_by_function():
             for number in {0, count(key) // 2, count(key) - 1} if count(key) else ():
@@ -360,7 +361,7 @@ class TestCommand:
         assert lines[1]["comparisons"] > 0
         assert lines[1]["tightness"] > 0
 
-    @pytest.mark.certificate
+    @pytest.mark.long
     def test_the_table_fits_eighty_columns_with_whole_ids(self, certificate, monkeypatch):
         monkeypatch.setattr(certify, "verify", lambda *a, **k: certificate)
         monkeypatch.setattr("weightnorm.certificate.verify", lambda *a, **k: certificate)
@@ -409,7 +410,7 @@ class TestCommand:
             certify.verify(only=["fermat"])
 
 
-@pytest.mark.certificate
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "write"), [("claims", to_markdown), ("erratum", to_erratum)])
 def test_the_pages_are_of_this_index(certificate, name, write):
     """Written anew and compared whole; `make docs` writes them."""

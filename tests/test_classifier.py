@@ -99,6 +99,7 @@ def test_raw_breast_cancer_is_separable():
     assert finer.coef_ @ model.coef_.T == pytest.approx(finer.scale_[0] * model.scale_[0], rel=1e-9)
 
 
+@pytest.mark.long
 def test_digits_one_against_the_rest():
     X, y = load_digits(return_X_y=True)
     model = wn.WeightNormClassifier().fit(X, y)

@@ -56,6 +56,7 @@ def expected():
     return run_in(RUN)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "trouble",
     [NO_LOCATOR, *slow([FULL_DISK, DAMAGED])],
@@ -109,5 +110,6 @@ def test_a_temporary_folder_of_somebody_else_is_no_cache(tmp_path, monkeypatch):
     assert compiling._own_temporary_folder() is None
 
 
+@pytest.mark.long
 def test_the_optimising_interpreter_gives_the_same_numbers(expected):
     assert run_in(RUN, PYTHONOPTIMIZE="1") == expected

@@ -14,6 +14,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(example, tmp_path, monkeypatch, capsys):
     """As a script, in this process: a new one would first import and load for seconds."""
@@ -77,6 +78,7 @@ def test_the_estimators_page_runs():
         assert float(spread) == pytest.approx(float(error), abs=0.006)
 
 
+@pytest.mark.long
 def test_the_measured_page_of_priors_is_what_the_example_gives():
     import importlib.util
 
@@ -111,6 +113,7 @@ def steps():
 NUMBER = r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
 
 
+@pytest.mark.long
 def test_the_page_of_steps_is_what_the_example_gives(steps):
     """Word for word, and its numbers to what a CPU may change; its Python runs."""
     stored = (Path(__file__).parents[1] / "docs" / "steps.md").read_text(encoding="utf-8")

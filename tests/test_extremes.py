@@ -38,6 +38,7 @@ def perp_to_fifty_digits(g0, gstar, log_q2, c):
 exponents = st.floats(-150, 150)
 
 
+@pytest.mark.long
 @given(
     log_gstar=exponents,
     relative=st.one_of(st.floats(-4, 4), st.floats(-1e-3, 1e-3), st.just(0.0), exponents),

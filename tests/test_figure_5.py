@@ -34,6 +34,7 @@ def twin_norm(kind, problem, scale, W, step):
             vector = vector / np.linalg.norm(vector)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "halvings"), [("gd", 4), pytest.param("rpgd", 0, marks=pytest.mark.slow)]
 )
@@ -47,6 +48,7 @@ def test_refined_numbers_agree_with_a_plain_loop(searched, kind, halvings):
     assert searched.refined["equal", kind][0, 1] == pytest.approx(twin, rel=1e-6)
 
 
+@pytest.mark.long
 def test_one_scale_rpgd_ends_at_the_certified_minimum(searched):
     """From starts below it, at any alpha and in both schedules; and halving its step changes
     nothing.
@@ -65,6 +67,7 @@ def test_one_scale_rpgd_ends_at_the_certified_minimum(searched):
     assert halved.norm == pytest.approx(searched.first["equal", "rpgd"][0, 1], rel=1e-5)
 
 
+@pytest.mark.long
 def test_every_statement_has_its_line(searched):
     named = {e.name: e for e in EXPERIMENTS}
     ids = {
@@ -75,6 +78,7 @@ def test_every_statement_has_its_line(searched):
     assert ids == {"figure-5-range", "figure-5-overlap", "figure-5-two-phase", "figure-5-refined"}
 
 
+@pytest.mark.long
 def test_findings_follow_the_data(searched):
     """A verdict is computed: data that says otherwise turns it."""
     off = {key: values.copy() for key, values in searched.first.items()}
@@ -93,6 +97,7 @@ def test_findings_follow_the_data(searched):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("phase", "name"), [("two_phase", "rpgd"), ("equal", "rpgd")])
 def test_a_run_that_did_not_converge_turns_the_verdict(searched, monkeypatch, phase, name):
     refined = {key: values.copy() for key, values in searched.refined.items()}
@@ -103,6 +108,7 @@ def test_a_run_that_did_not_converge_turns_the_verdict(searched, monkeypatch, ph
     assert sensing.figure_5_refined(QUICK).findings[0].holds is True
 
 
+@pytest.mark.long
 def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
     part = {
         name: np.array([getattr(searched, name)[key][0] for key in search.KEYS])

@@ -168,6 +168,7 @@ def test_the_invariant_holds_for_every_loss(loss, seed, scale, ratio):
     assert trajectory.drift < 1e-9
 
 
+@pytest.mark.long
 def test_the_logistic_flow_tends_to_the_maximum_margin():
     """The margin of the direction approaches the SVM's like 1/g, and w⊥ vanishes like
     exp(−g²/2c).

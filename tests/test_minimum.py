@@ -298,6 +298,7 @@ def test_gradient_descent_and_wn_go_to_the_maximum_margin():
     assert angles[2] < 0.01
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(
     loss=st.sampled_from(LOSSES),

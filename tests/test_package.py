@@ -119,6 +119,7 @@ def test_peers_make_the_same_steps(method):
     assert abs(int(batched[0]) - steps) <= 1
 
 
+@pytest.mark.long
 def test_a_peer_that_is_not_installed_is_skipped_with_a_line(monkeypatch):
     monkeypatch.setattr(cases, "installed", lambda module: False)
     table = cases.figure_1_sweep(1, 1, lambda text: None)

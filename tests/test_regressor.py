@@ -147,6 +147,7 @@ def test_training_says_how_near_it_is():
             wn.WeightNormRegressor(**options).fit(X, y)
 
 
+@pytest.mark.long
 def test_counts_are_those_of_poisson_regression():
     rng = np.random.default_rng(7)
     X = rng.standard_normal((200, 4)) * [1.0, 1e3, 1e-3, 1.0] + 5.0

@@ -89,6 +89,7 @@ def test_the_means_agree_with_the_measured_table():
     assert float(abs(data.norm_limit_mean - data.norm_mean).max()) < 0.02
 
 
+@pytest.mark.long
 def test_every_statement_about_the_figures_has_a_finding(made):
     found = {
         finding.id: finding.holds for result in made.results.values() for finding in result.findings
@@ -120,6 +121,7 @@ def test_every_statement_about_the_figures_has_a_finding(made):
     }
 
 
+@pytest.mark.long
 def test_figure_2_has_the_flow_nearer_than_gradient_descent(made):
     """As the paper's picture has it: e nearer to c than d, b on the way to c, and g far away."""
     result = made.results["figure-2"]
@@ -138,6 +140,7 @@ def test_figure_2_has_the_flow_nearer_than_gradient_descent(made):
     assert f"{off['flow']:.3f} (e) and {off['gd']:.3f} (d)" in result.remark
 
 
+@pytest.mark.long
 def test_figure_4_bottom_as_read_and_as_printed(made):
     """A plain loop with the printed steps ends where the drawn runs do, far above the minimum."""
     data, remark = made.results["figure-4-bottom"].data, made.results["figure-4-bottom"].remark
@@ -162,6 +165,7 @@ def test_figure_4_bottom_as_read_and_as_printed(made):
     assert f"{float(means.min()):.2f} to {float(means.max()):.2f} as they are printed" in remark
 
 
+@pytest.mark.long
 def test_what_the_runs_say_ends_the_caption(made):
     text = html.unescape(made.report.read_text(encoding="utf-8"))
     for experiment in EXPERIMENTS:
@@ -169,6 +173,7 @@ def test_what_the_runs_say_ends_the_caption(made):
         assert f"<figcaption>{experiment.caption} {remark}".strip() + "</figcaption>" in text
 
 
+@pytest.mark.long
 def test_figures_are_there_in_three_formats_with_their_data(made):
     folder = made.report.parent
     for experiment in EXPERIMENTS:
@@ -194,6 +199,7 @@ class _Page(HTMLParser):
         )
 
 
+@pytest.mark.long
 def test_the_report_is_self_contained_and_accessible(made):
     text = made.report.read_text(encoding="utf-8")
     page = _Page()
@@ -209,6 +215,7 @@ def test_the_report_is_self_contained_and_accessible(made):
     assert "Every claim holds in its exact form" in text
 
 
+@pytest.mark.long
 def test_the_report_has_the_certificate_it_was_made_with(made):
     assert made.certificate.instances == 6
     assert tuple(line.claim.id for line in made.certificate.lines) == CERTIFIED

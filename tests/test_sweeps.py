@@ -172,6 +172,7 @@ def finished(folder):
     return len(list(folder.glob("*.npz")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_kills", [2, *slow([20])])
 def test_many_kills_later_the_data_is_the_same(tmp_path, num_kills):
     """SIGKILL at random moments; every start goes on, and the end equals an uninterrupted run."""
@@ -291,6 +292,7 @@ except StoreError as error:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["test.shards"]
 
 
+@pytest.mark.long
 def test_two_writers_on_one_store(tmp_path):
     path = write(tmp_path, TEXT.replace("seeds = 5", "seeds = 20"))
     command = [

@@ -51,6 +51,7 @@ ENCODINGS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "env",
     [pytest.param(ENCODINGS[0], marks=pytest.mark.slow), ENCODINGS[1]],
@@ -108,6 +109,7 @@ def test_what_json_does_not_have_is_null_or_escaped(capsys):
     assert json.loads(capsys.readouterr().out) == {"a": [None, 1.5], "b": [None], "c": "ö\udce9"}
 
 
+@pytest.mark.long
 def test_the_machines_text_survives_a_path_in_another_encoding(table, tmp_path):
     """A file name that is not UTF-8 reaches Python as surrogates, which no terminal can print."""
     command = [
