@@ -231,7 +231,7 @@ def run(configuration: Configuration, arguments: list[str]) -> tuple[str, str, f
             "PYTHONPATH": str(place.root / "src"),
             "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis"),
         }
-        command = [*place.prefix, place.python, "-m", "pytest", *arguments]
+        command = [*place.prefix, place.python, "-m", "pytest", "-m", "not slow", *arguments]
         with log.open("w", encoding="utf-8") as file:
             environment = os.environ | own | dict(configuration.environment)
             code = subprocess.run(
