@@ -38,6 +38,7 @@ WAYS = {"_root._solve", "_integrate.integrate_until"}
 
 # (function, part of the change): why the changed function predicts the same. "" is every change of
 # the function that no check noticed; `AT_MOST` says how many there are, so that none slips in.
+ERROR = "the size of an estimated error, from above; what it bounds does not change"
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("_root.perp_at_the_end", ""): (
         "cases that overlap: where two formulas meet, both hold to the last digits (checked with "
@@ -79,6 +80,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("fixed_scale._ridge", ""): "the bracket of a root that is found to the last digit",
     ("fixed_scale._ridge_direction", ""): "a norm that is 1 there",
     ("fixed_scale.frozen_contraction", "1e-12"): "a tolerance for rounding",
+    ("layer._integrated", "np.sign(flow.scale)"): "±1: product and quotient agree",
+    ("layer._integrated", "False -> True"): ERROR,
+    ("layer._integrated", "- float(moved)"): ERROR,
+    ("layer._integrated", "INTEGRATED * (change + abs(end.scale)) ->"): ERROR,
+    ("layer._integrated", "-> change - abs(end.scale)"): ERROR,
+    ("layer._integrated", "abs(end.scale) -> end.scale"): ERROR,
+    ("layer._integrated", "1.0 -> 1.1"): "only where the scale, or the unseen part, is exactly 0",
     ("layer.linear_layer_limit", "CENTRED"): "a tolerance for rounding",
     ("layer.linear_layer_limit", "np.abs(X)"): "a tolerance for rounding",
     ("layer.linear_layer_limit", "0.0 -> 0.1"): "a tolerance for rounding",

@@ -340,6 +340,7 @@ def linear_layer(evidence: Evidence, rng: Rng, instances: int) -> None:
             least = float(np.linalg.norm(np.linalg.pinv(X) @ (Y[:, row] - b)))
             evidence.equal("the smallest", said.min_norm[row], least, rtol=1e-5, **kind)
     _one_rate(evidence, rng)
+    _layer_without_steps(evidence, rng)
     _layer_at_finite_steps(evidence, rng)
 
 
@@ -362,6 +363,8 @@ def _layer_at_finite_steps(evidence: Evidence, rng: Rng) -> None:
             "nesterov": nesterov,
             "frozen_steps": int(0.6 * (1.0 - beta) / eta) if index % 4 == 2 else 0,
         }
+        if index == 4:  # against its end: the scale changes its sign
+            row, how["ratio"] = -0.3 * np.linalg.pinv(X) @ y + 0.2 * row, 3.0
         start = 0.3 if bias else None
         x, b, left = layer_steps(X, y, row, start, how, int(40.0 * (1.0 - beta) / eta))
         ratio = how.pop("ratio")
@@ -373,16 +376,38 @@ def _layer_at_finite_steps(evidence: Evidence, rng: Rng) -> None:
         if left > 1e-6:
             evidence.skip("training has not arrived")
             continue
+        evidence.true("it applies", said.applies and flow.applies, **kind)
         off, shift = np.linalg.norm(said.weight[0] - x), np.linalg.norm(flow.weight[0] - x)
-        evidence.at_most("of the steps' effect is left", float(off), 0.2 * float(shift), **kind)
+        # where first orders cancel, the second is seen
+        left_over = 0.2 * float(shift) + 1e-4
+        evidence.at_most("of the steps' effect is left", float(off), left_over, **kind)
         evidence.at_most(
             "the error", abs(float(said.norm[0]) - float(np.linalg.norm(x))), float(said.error[0]),
             **kind,
         )  # fmt: skip
-        near = 0.2 * abs(float(flow.bias[0]) - b) + 1e-7
+        evidence.at_most("the error says something", float(said.error[0]), 0.02, **kind)
+        near = 0.2 * abs(float(flow.bias[0]) - b) + 1e-4
         evidence.equal("the bias", said.bias[0], b, rtol=0.0, atol=near, **kind)
         away = np.linalg.norm(x - np.linalg.pinv(X) @ (X @ x))
         evidence.equal("the distance", said.distance[0], away, rtol=0.02, atol=1e-5, **kind)
+
+
+def _layer_without_steps(evidence: Evidence, rng: Rng) -> None:
+    """The flow has no error of steps; ‖v0‖ = n of WN is rPGD with n² times the ratio."""
+    for centred in (True, False):
+        X, y = rng.standard_normal((3, 6)), rng.standard_normal(3)
+        X = X - X.mean(axis=0) if centred else X
+        row = 0.5 * rng.standard_normal(6)
+        slow = theory.linear_layer_limit(X, y, row, 0.4, method="wn", bias_ratio=0.3,
+                                         direction_norm=1.7)  # fmt: skip
+        unit = theory.linear_layer_limit(X, y, row, 0.4 * 1.7**2, method="rpgd",
+                                         bias_ratio=0.3 * 1.7**2)  # fmt: skip
+        evidence.equal("‖v0‖ in the ratio", slow.weight[0], unit.weight[0], rtol=1e-6)
+        for said in (slow, unit):
+            evidence.true("no steps, no error", said.error[0] == 0 == said.equivalent_step[0])
+        for rest in (0, 1):
+            wild = theory.linear_layer_limit(X, y, row, step=3.0, frozen_steps=rest)
+            evidence.true("steps too large for a first order", not wild.applies)
 
 
 def _one_rate(evidence: Evidence, rng: Rng) -> None:
