@@ -24,17 +24,17 @@ def step_costs(log: Log, repeats: int) -> dict[str, Any] | None:
     X, Y = torch.randn(BATCH, WIDTH), torch.randn(BATCH, WIDTH)
     whole, updates = {}, {}
     for name, (model, optimizer) in _contestants(torch, network).items():
-        whole[name] = _many(_training_step(model, optimizer, X, Y), 5)
-        updates[name] = _many(optimizer.step, 20)
+        whole[name] = _training_step(model, optimizer, X, Y)
+        updates[name] = _many(optimizer.step, 4)
         whole[name]()  # states, and gradients for the update alone
-    updates["foreach by hand, rPGD"] = _many(_by_hand(torch, network), 20)
-    # the least of many: an update is milliseconds long, and a machine shared by others has bursts
-    steps = interleaved(whole, 5 * repeats, min)
-    alone = interleaved(updates, 5 * repeats, min)
+    updates["foreach by hand, rPGD"] = _many(_by_hand(torch, network), 4)
+    # the least of many short ones: a machine shared by others has bursts longer than an update
+    steps = interleaved(whole, 25 * repeats, min)
+    alone = interleaved(updates, 25 * repeats, min)
     answer: dict[str, Any] = {
         "network": f"{2 * LAYERS} tensors, width {WIDTH}, batch {BATCH}, float32",
-        "whole_step_seconds": {name: taken / 5 for name, taken in steps.items()},
-        "update_seconds": {name: taken / 20 for name, taken in alone.items()},
+        "whole_step_seconds": steps,
+        "update_seconds": {name: taken / 4 for name, taken in alone.items()},
         "threads": torch.get_num_threads(),
     }
     sgd, norm = steps["SGD(foreach=True)"], steps["weight_norm + SGD"]

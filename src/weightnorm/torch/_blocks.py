@@ -77,4 +77,4 @@ def write(into: Any, value: Any) -> None:
 
 def is_distributed(tensor: Any) -> bool:
     """Whether it is a DTensor (FSDP2, tensor parallelism)."""
-    return hasattr(tensor, "placements")
+    return hasattr(type(tensor), "placements")

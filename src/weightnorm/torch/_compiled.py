@@ -18,16 +18,15 @@ def suits(p: Any, gradient: Any, w: Any, buffer: Any, axes: tuple[int, ...]) -> 
     """Whether the kernel can make the step of a parameter: rows in one piece, one block each, or
     one in all.
     """
-    tensors = (p, gradient, w) if buffer is None else (p, gradient, w, buffer)
-    return (
-        p.dtype in TYPES
-        and p.numel() <= LARGEST
-        and axes[-1] == p.ndim - 1
-        and len(axes) >= p.ndim - 1
-        and (len(axes) == p.ndim or axes[0] == 1)
-        and all(t.is_cpu and t.dtype == p.dtype and t.is_contiguous() for t in tensors)
-        and not gradient.is_neg()
-    )
+    kind, ndim = p.dtype, p.ndim
+    if kind not in TYPES or p.numel() > LARGEST or gradient.is_neg():
+        return False
+    if axes[-1] != ndim - 1 or len(axes) < ndim - 1 or (len(axes) < ndim and axes[0] != 1):
+        return False
+    for tensor in (p, gradient, w) if buffer is None else (p, gradient, w, buffer):
+        if tensor.dtype is not kind or not tensor.is_cpu or not tensor.is_contiguous():
+            return False
+    return True
 
 
 def compiled_steps(blocks: list[Block], options: Options) -> None:

@@ -167,12 +167,13 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         return bool(p.ndim > 1 or (group["vectors"] and p.ndim == 1))
 
     def _axes(self, group: dict[str, Any], p: Any) -> tuple[int, ...]:
-        dim = group["dim"] if p.ndim > 1 else None
+        dim, ndim = group["dim"], p.ndim
+        dim = dim if ndim > 1 else None
         if torch.compiler.is_compiling():
             return spanned(p.shape, dim)
-        if (p.shape, dim) not in self._spans:  # asked for at every step
-            self._spans[p.shape, dim] = spanned(p.shape, dim)
-        return self._spans[p.shape, dim]
+        if (ndim, dim) not in self._spans:  # asked for at every step
+            self._spans[ndim, dim] = spanned(p.shape, dim)
+        return self._spans[ndim, dim]
 
     def _init_group(
         self,
@@ -186,8 +187,6 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         scale_buffers: list[Any],
     ) -> None:
         """Fill the lists with the tensors of a step; torch.compile knows this method by name."""
-        lists = directions, scales, norms, direction_buffers, scale_buffers
-        named = list(zip(lists, STATE, strict=True))
         for p in group["params"]:
             gradient = p.grad  # a little work each time that it is asked for
             if gradient is None or p.numel() == 0:
@@ -207,8 +206,12 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 self._follow(group, p, self._written.pop(p, None))
             params.append(p)
             grads.append(gradient)
-            for values, name in named:
-                values.append(state.get(name) if blocks or name == "direction_buffer" else None)
+            held = state.get
+            directions.append(held("direction") if blocks else None)
+            scales.append(held("scale") if blocks else None)
+            norms.append(held("direction_norm") if blocks else None)
+            direction_buffers.append(held("direction_buffer"))
+            scale_buffers.append(held("scale_buffer") if blocks else None)
 
     def _start(self, group: dict[str, Any], p: Any, gradient: Any) -> None:
         """The first state: g = ‖p‖, w along p."""

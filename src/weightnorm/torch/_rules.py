@@ -11,7 +11,7 @@ torch's momentum, the step; rPGD then divides w by its norm.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -34,8 +34,7 @@ class Options:
     still: bool  # a learning rate of zero: only the buffers change
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """The tensors of one parameter: x = g·w/n, their buffers and the gradient by x.
 
     `norm` is None for rPGD: its direction is brought back to the sphere, and n is 1.
