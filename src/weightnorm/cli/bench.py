@@ -48,6 +48,8 @@ def bench(
         def log(text: str) -> None:
             spinner.update(f"measuring: {text}")
 
+        # first: steps at the memory's speed feel the threads and the heap that others leave behind
+        in_torch = None if quick else step_costs(log, repeats)
         sweeps = [cases.figure_1_sweep(20, 1 if quick else repeats, log, numpy_only=quick)]
         if not quick:
             sweeps.append(cases.figure_1_sweep(100, repeats, log))
@@ -67,7 +69,6 @@ def bench(
         fits = [] if quick else fit_cases(log, 2 * repeats + 1)
         estimators = {} if quick else estimator_cases(log, repeats)
         large = None if quick else cases.large_problem(log)
-        in_torch = None if quick else step_costs(log, repeats)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
     results["sizes"] = report.as_json(sizes)
