@@ -59,7 +59,7 @@ OTHER_CPU := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES
 WORKERS ?= 2
 
 test: $(STAMP)
-	$(MAKE) --no-print-directory -j2 --output-sync=target lint rounding
+	$(MAKE) --no-print-directory -j2 lint rounding
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 rounding: $(STAMP)
