@@ -331,8 +331,10 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
 
     def _step_group(self, group: dict[str, Any]) -> None:
         lists: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
-        self._init_group(group, *lists)
         compiling = torch.compiler.is_compiling()
+        if not compiling:
+            self._fast.clear()  # also of a step that an error ended
+        self._init_group(group, *lists)
         formulas = compiling or group["differentiable"]
         # numbers where nothing is traced: operations with numbers need no tensor made of them
         lr, ratio = (v if formulas else float(v) for v in (group["lr"], group["scale_ratio"]))
@@ -368,7 +370,6 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 in_place(batch, options, bool(group["foreach"]))
         if not compiling:
             self._written |= {p: p._version for p in written}
-            self._fast.clear()
 
     def _write(self, block: Block, new: dict[str, Any], differentiable: bool) -> None:
         """The outcome of the formulas into the tensors, or in place of them."""

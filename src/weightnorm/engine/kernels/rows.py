@@ -25,29 +25,26 @@ def _written(row, out, back, factor):
 
 
 @compiled("rows", fastmath=False)
-def _length_of(own, eps):
-    """‖own‖, or 1 where that is nothing."""
+def _size(own):
+    """‖own‖."""
     square = 0.0
     for j in range(own.size):
         square += own[j] * own[j]
-    size = np.sqrt(square)
-    return size if size > eps else 1.0
+    return np.sqrt(square)
 
 
 @compiled("rows", fastmath=False)
-def _followed(row, own, length, eps, buffer):
-    """Take a row and its scale from weights that others have changed; the scale.
+def _followed(row, own, size, length, eps, buffer):
+    """Take a row and its scale from weights of this size that others have changed; the scale.
 
     The row keeps its length and its side; what is not a number starts afresh.
     """
-    square, along = 0.0, 0.0
+    along = 0.0
     for j in range(row.size):
-        square += own[j] * own[j]
         along += own[j] * row[j]
     for j in range(buffer.size):
         if not np.isfinite(buffer[j]):
             buffer[j] = 0
-    size = np.sqrt(square)
     if not size > eps:
         for j in range(row.size):
             if not np.isfinite(row[j]):
@@ -79,9 +76,10 @@ def rows_step(p, G, w, g, n, w_buffer, g_buffer, numbers, nesterov, projects):
             worst += max(abs(own[j] - expected) - near * abs(expected) - tiny, one - one)
         if not worst <= 0:  # also where either is not a number
             heavy = w_buffer[i] if beta > 0 else w_buffer[:0].reshape(-1)
+            size = _size(own)
             if not projects and not (np.isfinite(length) and length > eps):
-                n[i] = _length_of(own, eps)
-            g[i] = _followed(row, own, one if projects else n[i], eps, heavy)
+                n[i] = size if size > eps else one
+            g[i] = _followed(row, own, size, one if projects else n[i], eps, heavy)
             if beta > 0 and not np.isfinite(g_buffer[i]):
                 g_buffer[i] = 0
         s = one - one
