@@ -36,9 +36,9 @@ MEMORY = 4 << 30
 # (flow-limit) and with other integrations (the sign of the scale, the drift).
 WAYS = {"_root._solve", "_integrate.integrate_until"}
 
+ERROR = "the size of an estimated error, from above; what it bounds does not change"
 # (function, part of the change): why the changed function predicts the same. "" is every change of
 # the function that no check noticed; `AT_MOST` says how many there are, so that none slips in.
-ERROR = "the size of an estimated error, from above; what it bounds does not change"
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("_root.perp_at_the_end", ""): (
         "cases that overlap: where two formulas meet, both hold to the last digits (checked with "

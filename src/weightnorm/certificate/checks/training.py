@@ -378,15 +378,16 @@ def _layer_at_finite_steps(evidence: Evidence, rng: Rng) -> None:
             continue
         evidence.true("it applies", said.applies and flow.applies, **kind)
         off, shift = np.linalg.norm(said.weight[0] - x), np.linalg.norm(flow.weight[0] - x)
-        # where first orders cancel, the second is seen
-        left_over = 0.2 * float(shift) + 1e-4
-        evidence.at_most("of the steps' effect is left", float(off), left_over, **kind)
+        second = (eta * (1.0 + beta) / (1.0 - beta) ** 2) ** 2  # seen where first orders cancel
+        evidence.at_most(
+            "of the steps' effect is left", float(off), 0.2 * float(shift) + second, **kind
+        )
         evidence.at_most(
             "the error", abs(float(said.norm[0]) - float(np.linalg.norm(x))), float(said.error[0]),
             **kind,
         )  # fmt: skip
         evidence.at_most("the error says something", float(said.error[0]), 0.02, **kind)
-        near = 0.2 * abs(float(flow.bias[0]) - b) + 1e-4
+        near = 0.2 * abs(float(flow.bias[0]) - b) + second
         evidence.equal("the bias", said.bias[0], b, rtol=0.0, atol=near, **kind)
         away = np.linalg.norm(x - np.linalg.pinv(X) @ (X @ x))
         evidence.equal("the distance", said.distance[0], away, rtol=0.02, atol=1e-5, **kind)
