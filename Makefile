@@ -107,7 +107,7 @@ docs: $(STAMP)
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-		--extra all --extra dev --python-version 3.11 pyproject.toml -o requirements.lock
+		--extra all --extra dask --extra dev --python-version 3.11 pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

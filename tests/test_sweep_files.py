@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+import weightnorm as wn
 from weightnorm.sweeps import execute, load_config, run_sweep
 from weightnorm.sweeps.config import SweepConfig
 from weightnorm.sweeps.load import ConfigError
@@ -283,5 +284,6 @@ def test_keys_are_hashes_of_all_that_a_shard_depends_on(tmp_path):
             "num_directions": 2,
             "tolerance": 1e-5,
             "max_steps": 300,
+            "version": wn.__version__,
         }
         assert shard.key == hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

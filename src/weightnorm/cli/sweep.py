@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,16 @@ def sweep(
     threads: Annotated[
         int | None, typer.Option(min=1, help="All available cores by default.")
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Run on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Run on this many worker processes of Dask, on this machine."),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file made from another configuration.")
     ] = False,
@@ -34,12 +45,15 @@ def sweep(
 
     The grid is cut into shards: one problem, seed, step and method each. If interrupted, even by
     kill -9, the same command goes on with the shards that are missing and ends with the same data.
+    The same holds on a Dask cluster (--scheduler, --workers), whatever dies there.
 
     Example: `weightnorm sweep examples/sweep.toml --out results`
     """
     from .._files import UnwritableError
-    from ..sweeps.execute import StoreError, run_sweep
-    from ..sweeps.load import ConfigError, load_config
+    from ..sweeps import load_config, run
+    from ..sweeps.cluster import ClusterError, connected
+    from ..sweeps.execute import StoreError
+    from ..sweeps.load import ConfigError
 
     console, notes = Console(), Console(stderr=True)
     if keys:
@@ -50,6 +64,9 @@ def sweep(
     if file is None:
         say(notes, "FILE is missing; for example: weightnorm sweep examples/sweep.toml", "red")
         raise typer.Exit(2)
+    if sum(given is not None for given in (threads, scheduler, workers)) > 1:
+        say(notes, "give one of --threads, --scheduler and --workers", "red")
+        raise typer.Exit(2)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -59,7 +76,10 @@ def sweep(
     )
     try:
         config = load_config(file)
-        with Progress(*columns, console=notes, transient=True) as bar:
+        with (
+            connected(scheduler, workers) if scheduler or workers else nullcontext() as client,
+            Progress(*columns, console=notes, transient=True) as bar,
+        ):
             task = bar.add_task(f"sweep {config.name}", total=None, rate="")
 
             def progress(done: int, total: int) -> None:
@@ -67,8 +87,8 @@ def sweep(
                 rate = f"{speed:.1f} shards/s" if speed else ""
                 bar.update(task, completed=done, total=total, rate=rate)
 
-            outcome = run_sweep(config, out, threads, progress, overwrite=overwrite)
-    except ConfigError as error:
+            outcome = run(config, out, threads, progress, overwrite=overwrite, client=client)
+    except (ConfigError, ClusterError) as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None
     except (UnwritableError, StoreError) as error:
@@ -84,6 +104,7 @@ def sweep(
                 "computed": outcome.computed,
                 "reused": outcome.reused,
                 "damaged": outcome.damaged,
+                "note": outcome.note,
                 "statuses": outcome.statuses,
             }
         )
@@ -94,3 +115,5 @@ def sweep(
             text += f" ({outcome.damaged} had been damaged, and computed again)"
         say(console, f"{outcome.path}: {text}")
         say(console, outcome.summary)
+        if outcome.note:
+            say(console, outcome.note, "yellow")

@@ -1,10 +1,12 @@
-"""Sweeps on disk: a TOML file planned into shards, executed on all cores, stored so that nothing
-finished is ever lost.
+"""Sweeps on disk: a TOML file planned into shards, executed on all cores or on a Dask cluster,
+stored so that nothing finished is ever lost.
 """
 
 from .config import SweepConfig
-from .execute import run_sweep
+from .execute import run
 from .load import load_config
 from .rerun import rerun
 
-__all__ = ["SweepConfig", "load_config", "rerun", "run_sweep"]
+run_sweep = run  # its name before there were clusters
+
+__all__ = ["SweepConfig", "load_config", "rerun", "run", "run_sweep"]

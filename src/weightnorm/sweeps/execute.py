@@ -1,10 +1,10 @@
-"""Run a sweep: what is missing, on all cores, then one netCDF file."""
+"""Run a sweep: what is missing, on all cores or on a cluster, then one netCDF file."""
 
 from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from .._pool import available_cores, run_all
 from ..grids import count_statuses, describe_statuses
 from ..problems.factorisation import physical_memory
 from .config import SweepConfig
-from .labels import assemble, require_same
-from .load import ConfigError
+from .environment import environment
+from .labels import as_netcdf, assemble, require_same
+from .load import ConfigError, load_config
+from .origins import mixed, strangers
 from .plan import Plan, Shard, compute_shard, shapes_of
 from .store import read_shard, remove_strays, shard_path, write_shard
 
@@ -43,6 +45,9 @@ class Outcome:
         How many runs ended with each status.
     damaged : int
         How many of the computed shards were there, but damaged.
+    note : str
+        What else there is to say: that shards come from different environments and how well they
+        agree, that the store has shards of another version, which were not used. Mostly "".
     """
 
     path: Path
@@ -50,6 +55,7 @@ class Outcome:
     reused: int
     statuses: dict[str, int]
     damaged: int = 0
+    note: str = ""
 
     @property
     def summary(self) -> str:
@@ -57,24 +63,26 @@ class Outcome:
         return describe_statuses(self.statuses)
 
 
-def run_sweep(
-    config: SweepConfig,
-    out: Path,
+def run(
+    config: SweepConfig | str | Path,
+    out: str | Path = "sweeps",
     threads: int | None = None,
     progress: Progress | None = None,
     *,
     overwrite: bool = False,
+    client: Any = None,
 ) -> Outcome:
     """Compute the shards that are missing, then write one netCDF file of all.
 
     Killed at any moment it can be started again: finished shards are kept, and the data ends up the
-    same to the last bit. Several processes may work on one store; the worst that happens is that a
-    shard is computed twice.
+    same to the last bit on the same kind of machine. Several processes may work on one store; the
+    worst that happens is that a shard is computed twice.
 
     Parameters
     ----------
-    config : SweepConfig
-    out : Path
+    config : SweepConfig, or the path of a TOML file
+        See `load_config`.
+    out : path
         The folder of the store; made if it is not there.
     threads : int, optional
         All available cores by default.
@@ -82,6 +90,8 @@ def run_sweep(
         Called as progress(shards_done, shards_in_all).
     overwrite : bool
         Replace a finished file of this name that came from another configuration.
+    client : distributed.Client, optional
+        Compute on the workers of this Dask cluster instead. They need no access to `out`.
 
     Returns
     -------
@@ -93,10 +103,29 @@ def run_sweep(
         Before any work, if the store or the file cannot be written, or a finished file of another
         configuration would be overwritten.
     StoreError
-        If writing fails later, as on a full disk; finished shards are safe.
+        If writing fails later, as on a full disk, or the cluster is lost; finished shards are safe.
+    ClusterError
+        Before any work, if a worker has other versions than this process.
     ConfigError
         If the numbers of the file are such that no problem, or no run, can be made of them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from weightnorm import sweeps
+    >>> gd = {"kind": "gd", "step": 0.1}
+    >>> config = sweeps.SweepConfig(name="a", starts={"scales": [1.0]}, methods={"gd": gd})
+    >>> with TemporaryDirectory() as out:
+    ...     first, again = sweeps.run(config, out), sweeps.run(config, out)
+    >>> first.computed, again.computed, again.reused
+    (1, 0, 1)
     """
+    if not isinstance(config, SweepConfig):
+        config = load_config(Path(config))
+    if client is not None and threads is not None:
+        raise ValueError("give either threads or client, not both: a client has its own workers")
+    out = Path(out)
     folder, path = out / f"{config.name}.shards", out / f"{config.name}.nc"
     require_writable_folder(folder)
     require_writable(path)
@@ -104,13 +133,16 @@ def run_sweep(
         require_same(path, config)
     plan = Plan(config)
     _require_memory(config, plan)
+    ledger = Ledger(config, folder, plan, progress)
     try:
         remove_strays(folder)
-        workers = threads or available_cores()
-        computed, damaged = _compute(config, folder, plan, workers, progress)
+        if client is None:
+            _compute(ledger, threads or available_cores())
+        else:
+            _compute_on(client, ledger)
         # In memory first: on a full disk HDF5 itself ends in errors that cannot be caught.
-        data = assemble(config, folder, plan)
-        write_bytes(path, data.to_netcdf(engine="h5netcdf"))
+        data, environments = assemble(config, folder, plan)
+        write_bytes(path, as_netcdf(data))
     except MemoryError as error:
         text = "the results do not fit into memory at once, so their file cannot be written"
         raise StoreError(f"{out}: {text}; finished shards are safe in {folder}") from error
@@ -120,7 +152,9 @@ def run_sweep(
             f"{out}: {text}; finished shards are safe, run the same command again to go on"
         ) from error
     statuses = count_statuses(data.status.values)
-    return Outcome(path, computed, len(plan) - computed, statuses, damaged)
+    note = " ".join(filter(None, (mixed(config, folder, environments), strangers(folder, plan))))
+    computed = ledger.computed
+    return Outcome(path, computed, len(plan) - computed, statuses, len(ledger.damaged), note)
 
 
 def _require_memory(config: SweepConfig, plan: Plan) -> None:
@@ -137,46 +171,93 @@ def _require_memory(config: SweepConfig, plan: Plan) -> None:
         )
 
 
-def _compute(
-    config: SweepConfig, folder: Path, plan: Plan, workers: int, progress: Progress | None
-) -> tuple[int, int]:
-    """Compute the missing shards on a pool of threads; the first error, or Ctrl-C, stops the rest.
+class Ledger:
+    """What of a plan is done, and who is told.
 
-    Returns how many were computed, and how many of these were there but damaged.
+    Parameters
+    ----------
+    config : SweepConfig
+    folder : Path
+        Of the store.
+    plan : Plan
+    progress : callable or None
+        Called as progress(shards_done, shards_in_all).
     """
-    shapes, total, done, computed, stop = shapes_of(config), len(plan), 0, 0, threading.Event()
-    if progress is not None:
-        progress(0, total)
 
-    damaged: list[str] = []
+    def __init__(
+        self, config: SweepConfig, folder: Path, plan: Plan, progress: Progress | None
+    ) -> None:
+        self.config, self.folder, self.plan, self._progress = config, folder, plan, progress
+        self.done, self.computed = 0, 0
+        self.damaged: list[str] = []
+        self._shapes = shapes_of(config)
+        self.count([])
+
+    def is_there(self, shard: Shard) -> bool:
+        """Whether the store has a shard; one that is damaged is remembered."""
+        if read_shard(self.folder, shard, self._shapes) is not None:
+            return True
+        if shard_path(self.folder, shard).exists():
+            self.damaged.append(shard.key)
+        return False
+
+    def missing(self) -> Iterator[Shard]:
+        """The shards to compute, one by one; those that are there are counted on the way."""
+        for shard in self.plan:
+            if self.is_there(shard):
+                self.count([False])
+            else:
+                yield shard
+
+    def count(self, were_missing: list[bool]) -> None:
+        """Count shards that are done, computed now or not."""
+        self.done, self.computed = self.done + len(were_missing), self.computed + sum(were_missing)
+        if self._progress is not None:
+            self._progress(self.done, len(self.plan))
+
+
+def _compute(ledger: Ledger, workers: int) -> None:
+    """Compute the missing shards on a pool of threads; the first error, or Ctrl-C, stops the
+    rest.
+    """
+    stop = threading.Event()
 
     def work(shard: Shard) -> bool:
-        if stop.is_set() or read_shard(folder, shard, shapes) is not None:
+        if stop.is_set() or ledger.is_there(shard):
             return False
-        if shard_path(folder, shard).exists():
-            damaged.append(shard.key)
-        write_shard(folder, shard, _checked(config, shard))
+        try:
+            arrays = compute_shard(ledger.config, shard)
+        except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+            raise _impossible(ledger.config, shard, error) from error
+        write_shard(ledger.folder, shard, arrays, environment())
         return True
 
-    def finished(were_missing: list[bool]) -> None:
-        nonlocal done, computed
-        done, computed = done + len(were_missing), computed + sum(were_missing)
-        if progress is not None:
-            progress(done, total)
-
-    run_all(work, plan, workers, stop, finished)
-    return computed, len(damaged)
+    run_all(work, ledger.plan, workers, stop, ledger.count)
 
 
-def _checked(config: SweepConfig, shard: Shard) -> dict[str, Any]:
-    """A shard's numbers; what cannot be computed is named by the values it came from."""
+def _compute_on(client: Any, ledger: Ledger) -> None:
+    """Compute the missing shards on a cluster; they are written here, as they come."""
+    from .cluster import ClusterError, ShardError, compute_on, require_same_versions
+
+    def finished(shard: Shard, arrays: Any, where: str) -> None:
+        write_shard(ledger.folder, shard, arrays, where)
+        ledger.count([True])
+
+    require_same_versions(client)
     try:
-        return compute_shard(config, shard)
-    except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
-        values = ", ".join(f"{name} = {value}" for name, value in shard.problem.items())
-        what = "out of memory" if isinstance(error, MemoryError) else str(error)
-        raise ConfigError(
-            f"{config.name}: method {shard.method!r} on the problem with {values}, seed = "
-            f"{shard.seed} "
-            f"cannot be run: {what}; change these values in the sweep file"
-        ) from error
+        compute_on(client, ledger.config, ledger.missing(), finished)
+    except ShardError as error:
+        raise _impossible(ledger.config, error.shard, error.error) from error
+    except ClusterError as error:
+        raise StoreError(errno.EIO, str(error)) from error
+
+
+def _impossible(config: SweepConfig, shard: Shard, error: Exception) -> ConfigError:
+    """What cannot be computed, named by the values it came from."""
+    values = ", ".join(f"{name} = {value}" for name, value in shard.problem.items())
+    what = "out of memory" if isinstance(error, MemoryError) else str(error)
+    return ConfigError(
+        f"{config.name}: method {shard.method!r} on the problem with {values}, seed = "
+        f"{shard.seed} "
+        f"cannot be run: {what}; change these values in the sweep file"
+    )

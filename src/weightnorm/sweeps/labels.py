@@ -12,7 +12,7 @@ import numpy as np
 from .._files import UnwritableError
 from ..grids import Axis, grid_attributes, label_grid, method_coordinates
 from .config import SweepConfig
-from .plan import STARTS, Plan, shapes_of
+from .plan import STARTS, Plan, Shard, shapes_of
 from .problems import START_SEEDS
 from .store import Arrays, read_shard
 
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     import xarray
 
 
-def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
-    """All shards of a sweep as one dataset.
+def assemble(
+    config: SweepConfig, folder: Path, plan: Plan
+) -> tuple[xarray.Dataset, dict[str, Shard]]:
+    """All shards of a sweep as one dataset, and the environments they come from, each with one of
+    its shards.
 
     The dimensions are the keys of `problems` that are lists in the file, then seed, step (where
     the sweep has several), algorithm, start and scale.
@@ -29,10 +32,13 @@ def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
     problems, tables, starts = config.problems, config.tables(), config.starts
     shapes, shape = shapes_of(config), starts.shape()
     stored: Arrays = {}
+    environments: dict[str, Shard] = {}
     for index, shard in enumerate(plan):
-        arrays = read_shard(folder, shard, shapes)
-        if arrays is None:
+        found = read_shard(folder, shard, shapes)
+        if found is None:
             raise OSError(f"shard {shard.key[:12]} vanished while the sweep was running")
+        arrays = found.arrays
+        environments.setdefault(found.environment, shard)
         if not stored:
             stored = {n: np.empty((len(plan), *s), arrays[n].dtype) for n, s in shapes.items()}
         for name in shapes:
@@ -57,7 +63,7 @@ def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
         per_start = name == "start_perp_norm"
         coordinates[name] = ((*outer, "start"), each) if per_start else (outer, each[..., 0])
     stopping = (config.tolerance, config.max_steps, config.gradient_tolerance)
-    return label_grid(
+    data = label_grid(
         {name: values.reshape(whole) for name, values in stored.items()},
         problems.variables,
         axes,
@@ -67,8 +73,21 @@ def assemble(config: SweepConfig, folder: Path, plan: Plan) -> xarray.Dataset:
         | {
             "configuration": json.dumps(config.written(), sort_keys=True),
             "command": " ".join(sys.argv),
+            "environments": "[" + ", ".join(sorted(environments)) + "]",
         },
     )
+    return data, environments
+
+
+def as_netcdf(data: xarray.Dataset) -> Any:
+    """The bytes of its file."""
+    if "dask" not in sys.modules:
+        return data.to_netcdf(engine="h5netcdf")
+    import dask
+
+    # under an active Client xarray would lock the file by its name on the cluster; it has none
+    with dask.config.set(scheduler="synchronous"):
+        return data.to_netcdf(engine="h5netcdf")
 
 
 def recipe(config: SweepConfig) -> str:

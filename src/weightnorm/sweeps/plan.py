@@ -8,16 +8,19 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from .._blas import one_thread
 from ..engine.grid import compute_grid
 from ..grids import COUNTS
 from .config import SweepConfig
 from .methods import MethodSpec
 
-FORMAT = 2  # of shards; another format never reads these
+FORMAT = 3  # of shards; another format never reads these
+VERSION = version("weightnorm")
 STARTS = ("minimum_norm", "start_perp_norm")
 
 
@@ -100,8 +103,9 @@ class Plan:
             "problem": problem | config.problems.identity(),
             "scales": config.starts.scale_list(),
         }
+        after = {"tolerance": config.tolerance, "version": VERSION}
         head = json.dumps(before, sort_keys=True)[:-1] + ', "seed": '
-        tail = f', "tolerance": {json.dumps(config.tolerance)}}}'.encode()
+        tail = f", {json.dumps(after, sort_keys=True)[1:]}".encode()
         begun = hashlib.sha256(head.encode())
 
         def key(seed: int) -> str:
@@ -121,7 +125,14 @@ def shapes_of(config: SweepConfig) -> dict[str, tuple[int, ...]]:
 
 
 def compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
-    """Its numbers by variable, see `shapes_of`."""
+    """Its numbers by variable, see `shapes_of`: with one BLAS thread, so that they do not depend on
+    what else the machine does.
+    """
+    with one_thread():
+        return _compute_shard(config, shard)
+
+
+def _compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
     problem = config.problems.build(shard.problem, shard.seed)
     count = config.starts.num_directions
     directions = config.problems.directions(shard.problem, shard.seed, count)

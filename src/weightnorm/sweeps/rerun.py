@@ -39,17 +39,16 @@ def rerun(cell: xarray.Dataset, folder: str | Path = ".", **options: Any) -> Res
 
     Examples
     --------
-    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> import xarray
-    >>> from weightnorm.sweeps import SweepConfig, rerun, run_sweep
+    >>> from weightnorm.sweeps import SweepConfig, rerun, run
     >>> config = SweepConfig(
     ...     name="small",
     ...     starts={"scales": [1.0, 2.0]},
     ...     methods={"rpgd": {"kind": "rpgd", "direction_step": 0.1, "scale_step": 0.1}},
     ... )
     >>> with TemporaryDirectory() as out:
-    ...     path = run_sweep(config, Path(out)).path
+    ...     path = run(config, out).path
     ...     data = xarray.load_dataset(path, engine="h5netcdf")
     >>> result = rerun(data.sel(algorithm="rpgd", seed=0, start=0, scale=2.0))
     >>> bool(abs(result.norm - data.norm.sel(scale=2.0).item()) < 1e-12)

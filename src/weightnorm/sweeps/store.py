@@ -10,6 +10,7 @@ import os
 import time
 import zipfile
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,17 @@ from numpy.typing import NDArray
 from .._files import PART, write_bytes
 from .plan import Shard
 
+ENVIRONMENT = "environment"  # the name of the member that holds it
+
 Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What a file of the store holds: arrays, and the environment they were computed in."""
+
+    arrays: Arrays
+    environment: str
 
 
 def shard_path(folder: Path, shard: Shard) -> Path:
@@ -28,40 +39,64 @@ def shard_path(folder: Path, shard: Shard) -> Path:
     return folder / f"{shard.key[:32]}.npz"
 
 
-def write_shard(folder: Path, shard: Shard, arrays: Arrays) -> None:
+def write_shard(folder: Path, shard: Shard, arrays: Arrays, environment: str = "") -> None:
     """Write a shard atomically: a crash leaves the old file, or none, and at worst a stray
     .part.
     """
-    write_arrays(shard_path(folder, shard), shard.key, arrays)
+    write_arrays(shard_path(folder, shard), shard.key, arrays, environment)
 
 
-def write_arrays(path: Path, key: str, arrays: Arrays) -> None:
-    """Write arrays with the key of what they are and a hash of their numbers, atomically."""
+def write_arrays(path: Path, key: str, arrays: Arrays, environment: str = "") -> None:
+    """Write arrays with the key of what they are, the environment they were computed in and a
+    hash of both, atomically.
+    """
     buffer = io.BytesIO()
-    content: dict[str, Any] = {"key": np.array(key), "digest": np.array(_digest(arrays)), **arrays}
-    np.savez(buffer, **content)
+    content: dict[str, Any] = {ENVIRONMENT: np.array(environment), **arrays}
+    np.savez(buffer, key=np.array(key), digest=np.array(_digest(content)), **content)
     write_bytes(path, buffer.getvalue())
 
 
-def read_shard(folder: Path, shard: Shard, shapes: Mapping[str, tuple[int, ...]]) -> Arrays | None:
-    """A shard's arrays; None if it must be computed (again)."""
-    arrays = read_arrays(shard_path(folder, shard), shard.key, shapes)
-    wrong = arrays is None or any(arrays[name].shape != shape for name, shape in shapes.items())
-    return None if wrong else arrays
+def read_shard(folder: Path, shard: Shard, shapes: Mapping[str, tuple[int, ...]]) -> Stored | None:
+    """A shard's content; None if it must be computed (again)."""
+    found = _read(shard_path(folder, shard), shard.key, tuple(shapes))
+    if found is None:
+        return None
+    wrong = any(found.arrays[name].shape != shape for name, shape in shapes.items())
+    return None if wrong else found
 
 
 def read_arrays(path: Path, key: str, names: Iterable[str]) -> Arrays | None:
     """The arrays of these names; None if the file is not there, truncated, foreign or damaged."""
-    expected = tuple(names)
+    found = _read(path, key, tuple(names))
+    return None if found is None else found.arrays
+
+
+def environment_at(path: Path) -> str | None:
+    """The environment of whatever shard is at `path`; "" in the format before 3, which did not
+    say, and None for what is no shard.
+    """
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            content = _members(archive, os.fstat(file.fileno()).st_size)
-        if set(content) != {"key", "digest", *expected} or str(content["key"]) != key:
+        content = _content(path)
+        return str(content.get(ENVIRONMENT, "")) if "key" in content else None
+    except Exception:  # whatever is wrong with the bytes
+        return None
+
+
+def _read(path: Path, key: str, names: tuple[str, ...]) -> Stored | None:
+    try:
+        content = _content(path)
+        if str(content.pop("key")) != key or set(content) != {"digest", ENVIRONMENT, *names}:
             return None
-        arrays = {name: content[name] for name in expected}
-        return arrays if str(content["digest"]) == _digest(arrays) else None
+        if str(content.pop("digest")) != _digest(content):
+            return None
+        return Stored({name: content[name] for name in names}, str(content[ENVIRONMENT]))
     except Exception:  # whatever is wrong with the bytes, the shard is computed again
         return None
+
+
+def _content(path: Path) -> Arrays:
+    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        return _members(archive, os.fstat(file.fileno()).st_size)
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> Arrays:

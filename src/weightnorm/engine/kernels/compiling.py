@@ -24,6 +24,13 @@ def enabled() -> bool:
     return not numba.config.DISABLE_JIT
 
 
+def code_target() -> str:
+    """The CPU that kernels are compiled for."""
+    import llvmlite.binding
+
+    return str(numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name())
+
+
 def compiled(tag: str, **options: Any) -> Callable[[Any], Any]:
     """A decorator: numba.njit without the lock, with NumPy's division by zero, and a cache that
     cannot fail.

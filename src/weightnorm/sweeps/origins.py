@@ -1,0 +1,116 @@
+"""Where the shards of a store come from, in a sentence: other machines, other versions."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from .config import SweepConfig
+from .environment import AGREE, differences, environment
+from .plan import VERSION, Plan, Shard, compute_shard, shapes_of
+from .store import Arrays, environment_at, read_shard, shard_path
+
+
+def mixed(config: SweepConfig, folder: Path, environments: Mapping[str, Shard]) -> str:
+    """That shards come from different environments, and how well they agree; "" where all come
+    from one.
+
+    The bytes of such shards differ in their last digits. So one shard of every other environment is
+    computed again here, and compared.
+
+    Parameters
+    ----------
+    config : SweepConfig
+    folder : Path
+        Of the store.
+    environments : mapping of environment -> a shard that was computed there
+
+    Returns
+    -------
+    str
+        A sentence, or "".
+    """
+    if len(environments) < 2:
+        return ""
+    here, worst, counts = environment(), 0.0, True
+    for shard in (shard for where, shard in environments.items() if where != here):
+        stored = read_shard(folder, shard, shapes_of(config))
+        if stored is not None:
+            off, same = _difference(stored.arrays, compute_shard(config, shard))
+            worst, counts = max(worst, off), counts and same
+    text = (
+        f"The shards come from {len(environments)} environments ({differences(environments)}): "
+        "one of each other one was computed again here, and "
+    )
+    if worst <= AGREE and counts:
+        return f"{text}agrees to {max(worst, 1e-16):.0e}."
+    if not counts:
+        return f"{text}DIFFERS in its statuses or numbers of steps."
+    return f"{text}DIFFERS by {worst:.0e} of its largest entries."
+
+
+def _difference(a: Arrays, b: Arrays) -> tuple[float, bool]:
+    """The largest difference of the numbers, relative to the largest of their kind, and whether the
+    whole numbers are the same.
+    """
+    worst, same = 0.0, True
+    for name, ours in a.items():
+        theirs = np.asarray(b[name])
+        if ours.dtype.kind != "f":
+            same &= bool(np.array_equal(ours, theirs))
+            continue
+        finite = np.isfinite(ours)
+        same &= bool(np.array_equal(finite, np.isfinite(theirs)))
+        both = finite & np.isfinite(theirs)
+        size = float(np.abs(ours[both]).max(initial=0.0))
+        off = float(np.abs(ours[both] - theirs[both]).max(initial=0.0))
+        worst = max(worst, off / size if size > 0 else off)
+    return worst, same
+
+
+def strangers(folder: Path, plan: Plan) -> str:
+    """That the store has shards which another version, or an older format, wrote; "" otherwise.
+
+    They are neither read nor touched: their numbers are those of other code.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the store.
+    plan : Plan
+        Whose shards are all there.
+
+    Returns
+    -------
+    str
+        A sentence, or "".
+    """
+    names = {entry.name for entry in os.scandir(folder) if entry.name.endswith(".npz")}
+    if len(names) <= len(plan):
+        return ""
+    for shard in plan:
+        names.discard(shard_path(folder, shard).name)
+    found = Counter(filter(None, (_version(environment_at(folder / name)) for name in names)))
+    if not found:
+        return ""
+    each = ", ".join(f"{count} of {name}" for name, count in sorted(found.items()))
+    return (
+        f"The store also has shards of other versions ({each}), which this one, {VERSION}, neither "
+        "reads nor deletes: their numbers are those of other code."
+    )
+
+
+def _version(where: str | None) -> str | None:
+    """Which version wrote a shard; None for this one, and for what is no shard."""
+    if where is None:
+        return None
+    try:
+        name = str(json.loads(where)["weightnorm"])
+    except (ValueError, KeyError, TypeError):
+        return "0.3.0 or earlier"
+    return None if name == VERSION else name
