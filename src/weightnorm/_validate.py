@@ -185,8 +185,23 @@ def refuse_masked(name: str, value: object) -> None:
         raise TypeError(f"{name} is a masked array, whose mask would be lost; {advice}")
 
 
+def is_dask(value: object) -> bool:
+    """Whether something is a Dask array, without loading Dask."""
+    return hasattr(value, "__dask_graph__") and hasattr(value, "chunks")
+
+
+def refuse_dask(name: str, value: object) -> None:
+    """Refuse a Dask array where one in memory is needed: turning it into one may not fit."""
+    if is_dask(value):
+        raise TypeError(
+            f"{name} is a Dask array, and is needed in memory here; call {name}.compute() if it "
+            "fits (only wn.LeastSquares works on blocks)"
+        )
+
+
 def _as_array(name: str, value: object) -> NDArray[Any]:
     refuse_masked(name, value)
+    refuse_dask(name, value)
     try:
         result = np.asarray(value)
     except ValueError as error:

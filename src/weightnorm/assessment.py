@@ -131,7 +131,7 @@ def certificate(problem: Any, result: Result) -> Assessment:
             "result must be of one scale and one direction on a linear model; got one of "
             f"{type(problem).__name__}"
         )
-    if not np.isfinite(result.weights).all():
+    if not problem.is_finite(result):
         raise ValueError("result has weights that are not finite: the run diverged")
     if not resume.continues(resume.method, problem):
         raise ValueError("problem is not the one that result is of; give the same data")
@@ -144,9 +144,7 @@ def certificate(problem: Any, result: Result) -> Assessment:
     )
     excess, drift = _geometry(problem, result, g0, unit, ratio, notes)
     gap = np.nan if predicted is None else float(np.linalg.norm(result.weights - predicted.weights))
-    slope = problem.in_full().problem.relative_gradient(
-        result.direction[None], np.atleast_1d(result.scale)
-    )
+    slope = problem.relative_gradient(result.direction[None], np.atleast_1d(result.scale))
     return Assessment(excess, drift, predicted, promised, gap, float(slope[0]), tuple(notes))
 
 

@@ -148,7 +148,7 @@ def _linear_data(
     return (U * singular) @ V.T, V @ coordinates, U @ (singular * coordinates), errors
 
 
-def random_direction(num_features: int, seed: int) -> Vector:
+def random_direction(num_features: int, seed: int, chunks: Any = None) -> Any:
     """Draw a direction uniformly from the unit sphere.
 
     Parameters
@@ -156,10 +156,13 @@ def random_direction(num_features: int, seed: int) -> Vector:
     num_features : int
     seed : int
         The same seed as a problem's is independent of it.
+    chunks : int or tuple of int, optional
+        Make a Dask array in blocks of these sizes, each from a stream of its own: the numbers
+        depend on the seed and on the blocks. `A.chunks[1]` are those of a wide Dask array A.
 
     Returns
     -------
-    (num_features,) array
+    (num_features,) array, or Dask array
 
     Examples
     --------
@@ -167,11 +170,46 @@ def random_direction(num_features: int, seed: int) -> Vector:
     >>> w = wn.datasets.random_direction(50, seed=1)
     >>> w.shape, round(float(np.linalg.norm(w)), 12)
     ((50,), 1.0)
+    >>> large = wn.datasets.random_direction(10**6, seed=1, chunks=10**5)
+    >>> large.numblocks, round(float(np.linalg.norm(large)), 12)
+    ((10,), 1.0)
     """
     d = _validate.integer("num_features", num_features, minimum=1)
+    if chunks is not None:
+        return _direction_in_blocks(d, seed, chunks)
     _require_memory("num_features", d)
     w = _generator("random_direction", seed).standard_normal(d)
     return w / np.linalg.norm(w)
+
+
+def _direction_in_blocks(d: int, seed: int, chunks: Any) -> Any:
+    """The blocks are drawn again whenever they are needed: nothing of length d is in memory."""
+    import dask.array as da
+    from dask.array.core import normalize_chunks
+
+    (sizes,) = normalize_chunks(chunks, shape=(d,), dtype=np.float64)
+    entropy = [*b"random_direction", _validate.integer("seed", seed)]
+    w = da.map_blocks(
+        _normal_block,
+        chunks=(tuple(sizes),),
+        entropy=entropy,
+        sizes=tuple(sizes),
+        dtype=np.float64,
+        meta=np.empty(0),
+    )
+    squares = np.asarray(
+        w.map_blocks(_square, chunks=((1,) * len(sizes),), dtype=np.float64).compute()
+    )
+    return w / np.sqrt(squares.sum())
+
+
+def _normal_block(entropy: list[int], sizes: tuple[int, ...], block_id: Any = None) -> Vector:
+    index = int(block_id[0])
+    return np.random.default_rng([*entropy, index]).standard_normal(sizes[index])
+
+
+def _square(block: Vector) -> Vector:
+    return np.array([np.einsum("i,i->", block, block)])
 
 
 def make_sensing(

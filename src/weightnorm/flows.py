@@ -73,17 +73,20 @@ class Trajectory:
     @cached_property
     def weights(self) -> Array:
         """The weights (n, d), lifted at first use."""
-        return np.array([self._frame.lift(row) for row in self.coordinates])
+        weights: Array = self._frame.lift_rows(self.coordinates)
+        return weights
 
     @cached_property
     def direction(self) -> Array:
         """The unit directions (n, d), with weights = scale·direction."""
-        return np.array([self._frame.lift(row) for row in self._units])
+        units: Array = self._frame.lift_rows(self._units)
+        return units
 
     @property
     def final_weights(self) -> Vector:
         """The weights (d,) at the last time."""
-        return self._frame.lift(self.coordinates[-1])
+        weights: Vector = self._frame.lift(self.coordinates[-1])
+        return weights
 
     def measured_invariant(self) -> Vector:
         """The invariant, as a history has it."""
@@ -172,7 +175,7 @@ def flow(
     kinds = LeastSquares, GeneralizedLinear
     _validate.instance("problem", problem, *kinds, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
-    unit = _validate.direction("direction", direction, problem.shape[1])
+    unit = problem.unit_direction("direction", direction, False)
     ratios = [_validate.real("ratio", ratio, minimum=0.0)]
     if restart_ratio is not None:
         ratios.append(_validate.real("restart_ratio", restart_ratio, minimum=0.0, strict=True))
@@ -244,7 +247,7 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     """
     _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
-    unit = _validate.direction("direction", direction, problem.shape[1])
+    unit = problem.unit_direction("direction", direction, False)
     t = _times(times)
     space = problem.reduce()
     start, frame = space.start(unit)

@@ -124,6 +124,8 @@ def _two_cycle(run: Any) -> str | None:
     step, position = float(grow(clock)), run.batch.position()
     try:
         unit = run.frame.lift(position.unit[0])
+        if hasattr(unit, "dask"):  # to be told would cost a pass over the data
+            return None
         now = two_cycle(run.problem, float(position.scale[0]), unit, step)
         start = two_cycle(run.problem, run.start_scale, unit, step)
     except (TypeError, ValueError):  # no least squares, or no y: the theory does not apply

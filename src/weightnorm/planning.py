@@ -124,7 +124,7 @@ class Plan(Statement):
         )
 
     def _is_own(self, direction: Any) -> bool:
-        unit = _validate.direction("direction", direction, self.problem.shape[1])
+        unit = self.problem.unit_direction("direction", direction, False)
         return self.direction is not None and bool(np.abs(unit - self.direction).max() < 1e-9)
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ def plan(
     g0 = None if scale is None else _validate.squarable("scale", scale)
     unit = None
     if direction is not None:
-        unit = _validate.direction("direction", direction, problem.shape[1])
+        unit = problem.unit_direction("direction", direction, False)
     lam = problem.factorisation.singular_values**2
     gstar = float(np.linalg.norm(problem.target))
     if gstar == 0.0:

@@ -204,7 +204,7 @@ def _begin(
     check_scale(method, problem, scale)
     space = coordinates_of(method, problem, reduced)
     entered, frame = space.start(unit)
-    require_isometry(space, unit[None], entered[None])
+    require_isometry(space, entered[None], columns(method))
     perp_units = space.perp_units(unit[None], every is not None)
     own = own_scale(method, space.problem, scale, entered[None])
     first = Start(own, entered[None], clock, None, None, norm, perp_units)
@@ -225,7 +225,7 @@ def _go_on(
     every: int | None,
 ) -> _Run:
     """A run from a result: the same run going on, or another one from the same weights."""
-    if not (np.isfinite(start.weights).all() and np.all(np.isfinite(start.scale))):
+    if not problem.is_finite(start):
         raise ValueError(
             "start has weights that are not finite (it diverged); start from an earlier result"
         )
@@ -313,7 +313,8 @@ class _Run:
         unit = self.frame.lift(position.unit[0])
         weights = problem.weights(unit[None], scale)[0]
         # no more can be found out later
-        final = not (np.isfinite(weights).all() and problem.can_measure)
+        final = not (np.isfinite(position.unit).all() and np.isfinite(scale).all())
+        final |= not problem.can_measure
         perp, distance = (_number(found.get(name), final) for name in ("perp_norm", "distance"))
         many = scale.ndim == 2
         if self.reduced and not runs_reduced(self.method):

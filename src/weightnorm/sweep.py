@@ -99,6 +99,7 @@ def sweep(
         for i, table in enumerate(tables)
         for name, method in table.items()
     }
+    problem.expect(directions)
     limits = (tolerance, max_steps, coordinates, threads, progress, gradient_tolerance)
     if coordinates == "reduced" and _validate.real("tolerance", tolerance, minimum=0.0) > 0:
         says = {name: say for name, m in flat.items() if (say := outlook(m, problem)) is not None}

@@ -160,7 +160,7 @@ class _Lane:
             )
             # the last coordinate of each
             perp_units = np.eye(1, small.dimension, small.dimension - 1)
-        require_isometry(spaces[0], units, entered)
+        require_isometry(spaces[0], entered, columns(method))
         own_scale(method, small, np.ones(len(entered)), entered)  # refuses a start it cannot make
         places = np.flatnonzero(~undefined(method, small, g))
         return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))

@@ -95,7 +95,7 @@ def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
 def _lifted(run: Any, records: Records) -> Any:
     """The unit directions in the problem's own coordinates; there may be none."""
     if records.unit is not None:
-        return np.array([run.frame.lift(unit) for unit in records.unit])
+        return run.frame.lift_rows(records.unit)
     return np.empty((0, *run.frame.lift(run.batch.position().unit[0]).shape))
 
 

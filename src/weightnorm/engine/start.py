@@ -141,13 +141,10 @@ def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
     return space
 
 
-def require_isometry(space: Any, units: Array, entered: Array) -> None:
-    """Refuse coordinates that change lengths: runs in them are others than in full ones."""
-    axes = tuple(range(1, entered.ndim))
-    off = np.abs(
-        (entered * entered).sum(axis=axes) / (units * units).sum(axis=tuple(range(1, units.ndim)))
-        - 1.0
-    )
+def require_isometry(space: Any, entered: Array, columns: bool) -> None:
+    """Refuse coordinates (n, …) that change lengths: runs in them are others than in full ones."""
+    length = entered.shape[-1] if columns else 1.0
+    off = np.abs((entered * entered).sum(axis=tuple(range(1, entered.ndim))) / length - 1.0)
     if not off.max(initial=0.0) <= ISOMETRY:
         raise ValueError(
             f"{type(space).__name__} must keep lengths, or runs in reduced coordinates are others "

@@ -115,6 +115,11 @@ class Problem(ABC):
         """Several directions (n, …), or one."""
         return _validate.directions(directions, self.dimension)
 
+    def expect(self, directions: Any) -> None:  # noqa: B027 (most problems need not know)
+        """What runs will start from, said before anything is computed: a problem that reads its
+        data once looks at these starts on the way.
+        """
+
     def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
         """A scale as the engine has it: (1,), or (1, r) with one per column."""
         return np.array([_validate.real("scale", scale)])
@@ -261,6 +266,10 @@ class Problem(ABC):
             "distance": distance,
         }
 
+    def is_finite(self, result: Any) -> bool:
+        """Whether a result has finite weights and scales."""
+        return bool(np.isfinite(result.weights).all() and np.all(np.isfinite(result.scale)))
+
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
         """‖x⊥‖ and the distance to the reference of one run's weights, where the run itself did
         not know them.
@@ -317,6 +326,10 @@ class Reduction:
         """The vector with these coordinates, for a start with these axes."""
         return coordinates
 
+    def lift_rows(self, rows: Array, axes: tuple[Any, ...]) -> Array:
+        """The vectors (n, …) with these coordinates, row by row."""
+        return np.array([self.lift(row, axes) for row in rows])
+
     def perp_units(self, units: Array, wanted: bool) -> Array | None:
         """Unit vectors (n, k), or (1, k) for all, along each start's part off the row space; zero
         where there is none.
@@ -333,6 +346,10 @@ class Frame:
     reduction: Any
     axes: tuple[Any, ...] = ()
 
-    def lift(self, coordinates: Array) -> Array:
+    def lift(self, coordinates: Array) -> Any:
         """The vector with these coordinates."""
-        return np.asarray(self.reduction.lift(coordinates, self.axes))
+        return self.reduction.lift(coordinates, self.axes)
+
+    def lift_rows(self, rows: Array) -> Any:
+        """The vectors (n, …) with these coordinates, row by row."""
+        return self.reduction.lift_rows(rows, self.axes)

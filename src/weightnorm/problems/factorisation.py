@@ -234,12 +234,20 @@ def _largest(values: NDArray[np.float64]) -> float:
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
-def small_svd(square: Matrix, shape: tuple[int, int], noise: Any) -> tuple[Matrix, Vector, Matrix]:
-    """SVD of a small factor, truncated to its numerical rank (the same rule as
-    numpy.linalg.matrix_rank).
+def rounding(shape: tuple[int, int]) -> float:
+    """The share of the largest singular value under which others are rounding.
+
+    numpy.linalg.matrix_rank's rule, the longer side times eps, up to 64 times the shorter side:
+    the rounding of a matrix grows with the longer side no faster than the matrix itself does, so
+    that at d = 10⁹ that rule would drop everything beyond a condition number of 4.5e6.
     """
+    return EPS * min(max(shape), 64 * min(shape))
+
+
+def small_svd(square: Matrix, shape: tuple[int, int], noise: Any) -> tuple[Matrix, Vector, Matrix]:
+    """SVD of a small factor, truncated to its numerical rank."""
     left, singular, right = np.linalg.svd(square, full_matrices=False)
-    smallest = max(singular[0] * max(shape) * EPS, float(np.linalg.norm(noise)))
+    smallest = max(singular[0] * rounding(shape), float(np.linalg.norm(noise)))
     rank = int(np.count_nonzero(singular > smallest))
     return left[:, :rank], singular[:rank], right[:rank]
 
@@ -259,8 +267,8 @@ def tall_svd(R: Matrix, shape: tuple[int, int], noise: Any) -> tuple[Matrix, Vec
     kept = lengths > noise
     scaled = np.where(kept, R / units, 0.0)
     singular, right = np.linalg.svd(scaled, full_matrices=False)[1:]
-    rounding = np.linalg.norm(right * (noise / units), axis=1)
-    smallest = np.maximum(float(singular.max(initial=0.0)) * max(shape) * EPS, rounding)
+    noisy = np.linalg.norm(right * (noise / units), axis=1)
+    smallest = np.maximum(float(singular.max(initial=0.0)) * rounding(shape), noisy)
     rank = int(np.count_nonzero(singular > smallest))
     whole = np.where(kept, R, 0.0)
     if float(units[kept].max(initial=1.0)) <= GRADED * float(units[kept].min(initial=np.inf)):

@@ -25,13 +25,21 @@ class LeastSquares(LinearModel):
 
     Parameters
     ----------
-    A : (m, d) array, scipy.sparse matrix or scipy.sparse.linalg.LinearOperator
+    A : (m, d) array, scipy.sparse matrix, scipy.sparse.linalg.LinearOperator or Dask array
         One row per sample. Kept by reference where it is float64 already; do not change it
-        afterwards.
+        afterwards. A Dask array is never brought into memory: wide in column blocks, or tall in
+        row blocks, it is read once for all runs, sweeps and limits from the starts of the first,
+        and once more where the weights of a wide A, themselves a Dask array, are computed.
     y : (m,) array
         The targets, one per row of A.
     solution : (d,) array, optional
         A known solution, kept as `.solution`; the data generators set it.
+    refine : bool
+        For a wide Dask array: read it once more, so that lifted weights are exact to rounding
+        instead of to rounding times the condition number.
+    progress : callable or bool, optional
+        For a Dask array: called as progress(bytes_read, bytes_in_all); True shows a bar and what
+        the pass will cost, None (the default) does so for more than a gigabyte, False never.
 
     Examples
     --------
@@ -50,7 +58,28 @@ class LeastSquares(LinearModel):
     rest_set = "S = {g = 0, yᵀAw = 0}"
     zero_gradient = "the floor of an unreachable y"
 
-    def __init__(self, A: Any, y: Any, *, solution: Any = None) -> None:
+    def __new__(
+        cls,
+        A: Any = None,
+        y: Any = None,
+        *,
+        solution: Any = None,
+        refine: bool = False,
+        progress: Any = None,
+    ) -> LeastSquares:
+        """A problem on a Dask array is of a class of its own, which reads it block by block."""
+        if cls is LeastSquares and _validate.is_dask(A):
+            from .chunked import ChunkedLeastSquares
+
+            return super().__new__(ChunkedLeastSquares)
+        return super().__new__(cls)
+
+    def __init__(
+        self, A: Any, y: Any, *, solution: Any = None, refine: bool = False, progress: Any = None
+    ) -> None:
+        if refine or progress is not None:
+            name = "refine" if refine else "progress"
+            raise ValueError(f"{name} is for a Dask array, and A is a {type(A).__name__}")
         self._set(A, y)
         self.solution: Vector | None = (
             None if solution is None else _validate.array("solution", solution, ndim=1)
@@ -144,6 +173,9 @@ class LeastSquares(LinearModel):
     @cached_property
     def target(self) -> Vector:
         """The minimum-norm solution x* in row-space coordinates: Uᵀy / S, with A = U S Vᵀ."""
+        return self._target()
+
+    def _target(self) -> Vector:
         factors = self.factorisation
         inside = factors.left.transposed(self.y)
         if scaled_norm(inside) <= 16 * EPS * scaled_norm(self.y):  # y is wholly out of reach
@@ -153,6 +185,9 @@ class LeastSquares(LinearModel):
     @cached_property
     def floor(self) -> float:
         """The smallest loss: half the squared norm of the part of y that A cannot reach."""
+        return self._floor()
+
+    def _floor(self) -> float:
         factors = self.factorisation
         if factors.rank == self.shape[0]:
             return 0.0

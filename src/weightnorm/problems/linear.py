@@ -14,6 +14,7 @@ from .. import _validate
 from .._validate import Vector
 from .contract import Problem, Reduction
 from .factorisation import Factorisation, factorise, require_squarable, require_squares
+from .iterative import solve
 from .samples import length_and_normal
 from .whitening import Columns, by_gram, by_scaling
 
@@ -166,14 +167,14 @@ class LinearModel(Problem):
         inside += self._lsqr(self.A @ (x - inside))
         return inside, x - inside
 
-    def _lsqr(self, right_side: Vector) -> Vector:
-        from scipy.sparse.linalg import lsqr
+    @property
+    def operator(self) -> Any:
+        """A as products with it and with its transpose."""
+        return self.A
 
-        require_squares(self.A)
-        limit = 20 * max(self.shape)
-        answer = lsqr(self.A, right_side, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=limit)
-        ran_out = answer[1] == 7
-        return np.full(self.shape[1], np.nan) if ran_out else np.asarray(answer[0])
+    def _lsqr(self, right_side: Vector) -> Vector:
+        found = solve(self.operator, right_side)
+        return found.weights if found.converged else np.full(self.shape[1], np.nan)
 
 
 @dataclass(eq=False)

@@ -237,9 +237,9 @@ class RowSpace(Reduction):
         """
         singular = factors.singular_values
         groups = _equal_groups(singular, target)
-        curvatures = _collapse(groups, singular[None] ** 2, keep=True)[0]
+        curvatures = collapse(groups, singular[None] ** 2, keep=True)[0]
         return cls(
-            Diagonal(curvatures, _collapse(groups, target[None])[0], floor, zero_loss),
+            Diagonal(curvatures, collapse(groups, target[None])[0], floor, zero_loss),
             factors,
             groups,
         )
@@ -260,15 +260,15 @@ class RowSpace(Reduction):
     def enter(self, directions: Matrix) -> Array:
         """Unit vectors (n, d) -> coordinates (n, rank + 1), also of unit length."""
         z, rest = self._split(directions)
-        return np.column_stack([_collapse(self.groups, z), np.sqrt(_row_dots(rest, rest))])
+        return np.column_stack([collapse(self.groups, z), np.sqrt(_row_dots(rest, rest))])
 
     def start(self, direction: Vector) -> tuple[Vector, Frame]:
         """The coordinates (rank + 1,) of one unit vector, and the axes that lead back."""
         z, rest = self._split(direction[None])
-        coordinates = np.append(_collapse(self.groups, z)[0], np.sqrt(_row_dots(rest, rest)))
+        coordinates = np.append(collapse(self.groups, z)[0], np.sqrt(_row_dots(rest, rest)))
         perp = rest[0] / coordinates[-1] if coordinates[-1] > 0 else rest[0]
         rests = tuple(
-            _unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups
+            unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups
         )
         return coordinates, Frame(self, (perp, rests))
 
@@ -319,7 +319,7 @@ def _equal_groups(singular: Vector, target: Vector) -> tuple[_Group, ...]:
     return tuple(groups)
 
 
-def _collapse(groups: tuple[_Group, ...], z: Array, *, keep: bool = False) -> Array:
+def collapse(groups: tuple[_Group, ...], z: Array, *, keep: bool = False) -> Array:
     """Coordinates (n, rank) -> two per group: along ξ and the rest's length (or, if keep, its
     first two).
     """
@@ -353,7 +353,8 @@ def _rest(part: Array, along: Vector) -> Array:
     return rows.reshape(part.shape)
 
 
-def _unit_rest(part: Vector, along: Vector) -> Vector:
+def unit_rest(part: Vector, along: Vector) -> Vector:
+    """The unit vector along what is left of a part without its share along ξ; zero without one."""
     rest = _rest(part, along)
     size = float(np.linalg.norm(rest))
     return rest / size if size > 0 else rest

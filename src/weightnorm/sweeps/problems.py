@@ -102,7 +102,7 @@ class ProblemSpec(Strict, ABC):
 
     def direction(self, values: Values, seed: int) -> Array:
         """The start direction of this seed."""
-        return random_direction(self.entries(values), seed)
+        return np.asarray(random_direction(self.entries(values), seed))
 
     def directions(self, values: Values, seed: int, count: int) -> Array:
         """The start directions of a problem."""

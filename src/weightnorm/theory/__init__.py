@@ -50,6 +50,7 @@ from .general_matrix import (
     general_matrix_steps,
     random_tail,
 )
+from .iterative import IterativeLimit
 from .layer import LayerLimit, linear_layer_limit
 from .limits import (
     Limit,
@@ -94,6 +95,7 @@ __all__ = [
     "DecayLimit",
     "EdgeTime",
     "FiniteStepLimit",
+    "IterativeLimit",
     "LayerLimit",
     "Limit",
     "MarginOffset",

@@ -208,7 +208,7 @@ def _sampled(problem: Any, setup: Setup, direction: Any, batch_size: Any) -> Any
     if size == m:
         return None
     space = problem.reduce(samples=True)
-    unit = _validate.direction("direction", direction, problem.shape[1])
+    unit = problem.unit_direction("direction", direction, False)
     z0 = space.start(unit)[0][:-1]
     return space.problem.matrix, problem.y, z0, (m - size) / ((m - 1) * size)
 

@@ -258,7 +258,9 @@ def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
     return (assume("c > 0", c > 0), assume("y ≠ 0", setup.gstar > 0))
 
 
-def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
+def flow_limit(
+    problem: Any, scale: float, direction: Any, ratio: float = 1.0, *, iterative: bool = False
+) -> Limit:
     """Predict where the WN flow ends, without integrating it.
 
     The WN flow is what weight normalization and rPGD become for infinitely small steps. It ends at
@@ -286,6 +288,9 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
         w0, the direction of the start, nonzero; it is normalised.
     ratio : float
         c, the scale's step over the direction's; greater than 0.
+    iterative : bool
+        For least squares with an A too large to factorise (a LinearOperator, a Dask array chunked
+        both ways): find x* and w0⊥ by LSQR alone, see `IterativeLimit`.
 
     Returns
     -------
@@ -313,6 +318,10 @@ def flow_limit(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     [0.0, 1.0986, 0.6576]
     """
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    if iterative:
+        from .iterative import flow_limit_by_iteration
+
+        return flow_limit_by_iteration(problem, scale, direction, c)
     setup = set_up_convex(problem, scale, direction)
     require_target(setup)
     sign, settled = limit_sign(setup, c)

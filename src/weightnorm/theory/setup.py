@@ -81,7 +81,7 @@ class Setup:
         """−⟨w0, ∇f(0)⟩, yᵀAw0 for least squares: it decides the sign of the scale from g0 = 0."""
         return -float(self.z0 @ self.slope(np.zeros_like(self.target)))
 
-    def lift(self, row_space: Vector, perp: float) -> Vector:
+    def lift(self, row_space: Vector, perp: float) -> Any:
         """The weights with these row-space coordinates and this multiple of the unit vector
         along w0⊥.
         """
@@ -92,7 +92,7 @@ def set_up(problem: Any, scale: Any, direction: Any) -> Setup:
     """Check a problem and a start, and reduce them."""
     problem = require_least_squares(problem)
     g0 = _validate.squarable("scale", scale)
-    unit = _validate.direction("direction", direction, problem.shape[1])
+    unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()
     start, frame = space.start(unit)
     reduced = space.problem
@@ -107,7 +107,7 @@ def set_up_convex(problem: Any, scale: Any, direction: Any) -> Setup:
         return set_up(problem, scale, direction)
     found = require_attained(problem)
     g0 = _validate.squarable("scale", scale)
-    unit = _validate.direction("direction", direction, problem.shape[1])
+    unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()
     start, frame = space.start(unit)
     reduced = space.problem
