@@ -9,7 +9,7 @@ Dask array, and reading them is another pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from .passes import Cost, run_pass
 from .tsqr import folded, tree, triangle
 
 Array = NDArray[np.float64]
-Known = dict[str, tuple[Array, Vector]]
+Known = dict[Any, tuple[Vector, float]]
 MERGED = 2  # blocks are merged until they have so many columns of A for each of its rows
 
 
@@ -36,9 +36,10 @@ class Blocks(Factorisation):
         In one block of rows.
     first, second : (m, rank) array, and (rank, rank) array or None
         V = Aᵀ·first, or (Aᵀ·first)·second once refined.
+    names : dict
+        The keys of the starts that a Dask array, by its name, has as its rows.
     known : dict
-        The row-space coordinates (n, rank) of starts and the lengths (n,) of the rest, by the names
-        of their Dask arrays.
+        The row-space coordinates (rank,) of a start and the length of the rest, by its key.
     told, cost
         As in `run_pass`.
     """
@@ -46,7 +47,8 @@ class Blocks(Factorisation):
     A: Any
     first: Matrix
     second: Matrix | None
-    known: Known = field(default_factory=dict)
+    names: dict[str, tuple[Any, ...]]
+    known: Known
     told: Any = None
     cost: Cost = Cost(0, 0.0, 0, 2)  # noqa: RUF009 (a frozen value)
 
@@ -82,9 +84,12 @@ class Blocks(Factorisation):
         """Vᵀx and ‖x − V Vᵀx‖ for x of shape (d,) or, row by row, (n, d); two passes of products
         where x was not known in the first pass.
         """
-        if x.name not in self.known:
-            self.known[x.name] = self._measured(x[None] if x.ndim == 1 else x)
-        z, rest = self.known[x.name]
+        count = 1 if x.ndim == 1 else x.shape[0]
+        keys = self.names.setdefault(x.name, tuple((x.name, i) for i in range(count)))
+        if not all(key in self.known for key in keys):
+            z, rest = self._measured(x[None] if x.ndim == 1 else x)
+            self.known.update(zip(keys, zip(z, rest, strict=True), strict=True))
+        z, rest = (np.array(part) for part in zip(*(self.known[key] for key in keys), strict=True))
         return (z[0], rest[0]) if x.ndim == 1 else (z, rest)
 
     def split(self, x: Any) -> tuple[Any, Any]:
@@ -94,7 +99,8 @@ class Blocks(Factorisation):
 
     def remember(self, name: str, z: Vector, perp: float) -> None:
         """Keep what is known of a vector that was made here: its coordinates and ‖x⊥‖."""
-        self.known[name] = z[None], np.array([abs(perp)])
+        self.names[name] = (name,)
+        self.known[name] = z, abs(perp)
 
     def _inner(self, z: Array) -> tuple[Matrix, Matrix | None]:
         """What blocks are multiplied by for V z, with z (rank,) or (rank, n)."""
@@ -130,15 +136,19 @@ class Blocks(Factorisation):
         return inside, found[:, -1]
 
 
-def factorise_columns(A: Any, starts: Sequence[Any], refine: bool, told: Any, cost: Cost) -> Blocks:
+def factorise_columns(
+    A: Any, starts: Any, names: dict[str, tuple[Any, ...]], refine: bool, told: Any, cost: Cost
+) -> Blocks:
     """Factorise a wide Dask array in column blocks: one pass, and another to refine.
 
     Parameters
     ----------
     A : dask.array.Array
         (m, d) with m ≤ d, in one block of rows.
-    starts : sequence of dask.array.Array
-        Unit vectors (d,), or (n, d) row by row, in the columns' blocks.
+    starts : dask.array.Array or None
+        Unit vectors (n, d), row by row, in the columns' blocks.
+    names : dict
+        As in `Blocks`; it has the keys of the starts.
     refine : bool
         Whether to read A once more for a V that is orthonormal to rounding.
     told, cost
@@ -149,16 +159,12 @@ def factorise_columns(A: Any, starts: Sequence[Any], refine: bool, told: Any, co
     Blocks
         With what is known of the starts.
     """
-    import dask.array as da
-
-    rows = [start[None] if start.ndim == 1 else start for start in starts]
-    X = da.concatenate(rows, axis=0).rechunk({0: -1}) if rows else None
-    R = _triangle("factorisation", A, X, None, told, cost)
+    R = _triangle("factorisation", A, starts, None, told, cost)
     m = A.shape[0]
     left, singular, right = small_svd(R[:m, :m].T, A.shape, 0.0)
     first, second = left / singular, None
     if refine and singular.size:
-        again = _triangle("refinement", A, X, first, told, cost)
+        again = _triangle("refinement", A, starts, first, told, cost)
         rank = singular.size
         # A = U S (R2)ᵀ Q2ᵀ
         turned, singular, right = np.linalg.svd(singular[:, None] * again[:rank, :rank].T)
@@ -167,18 +173,13 @@ def factorise_columns(A: Any, starts: Sequence[Any], refine: bool, told: Any, co
         R, m = again, rank
     inside, below = R[:m, m:], R[m:, m:]
     quality = 8 * EPS * (float(singular[0] / singular[-1]) if second is None and m else 1.0)
-    known: Known = {}
-    at = 0
-    for start, row in zip(starts, rows, strict=True):
-        n = row.shape[0]
-        here = inside[:, at : at + n]
-        z = right @ here
-        rest = here - right.T @ z
-        more = right @ rest
-        rest -= right.T @ more
-        size = np.hypot(np.linalg.norm(rest, axis=0), np.linalg.norm(below[:, at : at + n], axis=0))
-        known[start.name] = known[row.name] = (z + more).T, size
-        at += n
+    z = right @ inside
+    rest = inside - right.T @ z
+    more = right @ rest
+    rest -= right.T @ more
+    size = np.hypot(np.linalg.norm(rest, axis=0), np.linalg.norm(below, axis=0))
+    keys = () if starts is None else names[starts.name]
+    known: Known = dict(zip(keys, zip((z + more).T, size, strict=True), strict=True))
     return Blocks(
         singular,
         Explicit(left),
@@ -187,6 +188,7 @@ def factorise_columns(A: Any, starts: Sequence[Any], refine: bool, told: Any, co
         A,
         first,
         second,
+        names,
         known,
         told,
         cost,
@@ -245,7 +247,7 @@ def block_bytes(A: Any) -> list[int]:
 def _leaf(block: Any, starts: Any = None, *, first: Any = None, block_id: Any = None) -> Matrix:
     """The triangle of one block: of its columns, as rows."""
     with one_thread():
-        columns = [block.T if first is None else block.T @ first]
+        columns = [block.T if first is None else _plain(block).T @ first]
     if starts is not None:
         columns.append(starts.T)
     R = triangle(*columns)
@@ -271,17 +273,24 @@ def _lifted(block: Any, start: Any = None, *, factors: Any, share: Any) -> Array
 def _product(block: Any, x: Any, *, factors: Any) -> Matrix:
     """[r Aᵀ | ‖r‖²] of r = x − V z, for the columns of one block."""
     with one_thread():
-        rest = np.asarray(x, dtype=np.float64)
+        rest, block = _plain(x), _plain(block)
         if factors is not None:
             rest = rest - _applied(block, factors).T
         squares = np.einsum("ij,ij->i", rest, rest)
-        return np.column_stack([rest @ np.asarray(block, dtype=np.float64).T, squares])
+        return np.column_stack([rest @ block.T, squares])
 
 
 def _applied(block: Any, factors: Any) -> Array:
     first, second = factors
-    product = np.asarray(block, dtype=np.float64).T @ first
+    product = _plain(block).T @ first
     return np.asarray(product if second is None else product @ second)
+
+
+def _plain(block: Any) -> Array:
+    """Row by row and aligned in memory: a block that came over the network may begin at any byte,
+    and then NumPy multiplies it by a loop of its own, with other bits and far slower than BLAS.
+    """
+    return np.require(block, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _summed(parts: list[Array]) -> Array:

@@ -20,6 +20,7 @@ from .linear import as_targets
 from .losses import Squared
 from .passes import Cost
 from .reduction import RowSpace
+from .starts import Starts
 
 MANY = 32  # starts that join the first pass, at least; more than that only up to the rows of A
 
@@ -56,8 +57,7 @@ class ChunkedLeastSquares(LeastSquares):
         self.y = self._targets(y)
         self.solution = solution
         self._iterative_solution = None
-        self._starts: dict[str, Any] = {}  # that the first pass will look at
-        self._lengths: dict[str, Vector] = {}  # of starts as they were given
+        self._starts = Starts(self.A)
 
     def _targets(self, y: Any) -> Any:
         """y in memory; for a tall A as it is, in the blocks of A's rows."""
@@ -121,13 +121,11 @@ class ChunkedLeastSquares(LeastSquares):
         if self.is_tall:
             found: Any = factorise_rows(self.A, self.y, self.progress, self.cost())
         else:
-            starts, total = [], 0
-            for start in self._starts.values():
-                total += 1 if start.ndim == 1 else start.shape[0]
-                if total <= max(MANY, self.shape[0]):
-                    starts.append(start)
-            found = factorise_columns(self.A, starts, self.refine, self.progress, self.cost())
-            self._starts.clear()
+            starts = self._starts
+            expected = starts.taken(max(MANY, self.shape[0]))
+            found = factorise_columns(
+                self.A, expected, starts.names, self.refine, self.progress, self.cost()
+            )
         largest = float(found.singular_values.max(initial=0.0))
         if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
             raise ValueError(
@@ -169,54 +167,18 @@ class ChunkedLeastSquares(LeastSquares):
         """A direction in the blocks of A, of length 1; a NumPy vector for a tall A."""
         if self.is_tall:
             return _validate.direction(name, _in_memory(direction), self.dimension)
-        unit = self._unit_rows(name, direction, 1)[0]
-        if not self.is_factorised:
-            self._starts[unit.name] = unit
-        return unit
+        return self._starts.one(name, direction)
 
     def unit_directions(self, directions: Any, columns: bool) -> Any:
         """Several directions (n, d), or one, in the blocks of A."""
         if self.is_tall:
             return _validate.directions(_in_memory(directions), self.dimension)
-        units = self._unit_rows("directions", directions, 2)
-        if not self.is_factorised:
-            self._starts[units.name] = units
-        return units
+        return self._starts.several("directions", directions)
 
     def expect(self, directions: Any) -> None:
         """See these starts in the first pass."""
         if not self.is_factorised:
             self.unit_directions(directions, columns=False)
-
-    def _unit_rows(self, name: str, given: Any, ndim: int) -> Any:
-        """Rows (n, d) of length 1; a pass over the starts alone, not over A."""
-        import dask.array as da
-
-        several = isinstance(given, list | tuple) and any(hasattr(g, "dask") for g in given)
-        rows = da.stack(list(given)) if several else given
-        if not hasattr(rows, "dask"):
-            if ndim == 1:
-                unit = _validate.direction(name, rows, self.dimension)[None]
-            else:
-                unit = _validate.directions(rows, self.dimension)
-            return da.from_array(unit, chunks=(-1, self.A.chunks[1]))
-        if rows.ndim == 1:
-            rows = rows[None]
-        _validate.require_real_dtype(name, rows.dtype)
-        if rows.ndim != 2 or rows.shape[1] != self.dimension:
-            raise ValueError(
-                f"{name} must have {self.dimension} entries, one per feature, got shape "
-                f"{given.shape if hasattr(given, 'shape') else rows.shape}"
-            )
-        rows = rows.astype(np.float64).rechunk((-1, self.A.chunks[1]))
-        if rows.name in self._lengths:
-            return rows / self._lengths[rows.name][:, None]
-        length = np.sqrt(np.asarray((rows * rows).sum(axis=1).compute()))
-        if not (np.isfinite(length).all() and length.all()):
-            what = "is zero" if not length.all() else "has entries that are NaN, infinite or huge"
-            raise ValueError(f"{name} {what}; see wn.datasets.random_direction(…, chunks=…)")
-        self._lengths[rows.name] = length
-        return rows / length[:, None]
 
     def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Any]:
         """The scale and direction of a result that another method goes on from."""
