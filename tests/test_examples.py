@@ -244,3 +244,33 @@ def test_pages_fit_a_screen_and_their_links_lead_somewhere(name):
         assert (path.parent / link).exists(), link
     if name == "README.md":
         assert len(text.splitlines()) <= 120
+
+
+def run_page(name):
+    """The Python of a page, from top to bottom."""
+    text = (Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(block, names)
+    return names
+
+
+def test_the_page_on_data_larger_than_memory_runs(tmp_path, monkeypatch):
+    pytest.importorskip("dask")
+    monkeypatch.chdir(tmp_path)
+    names = run_page("larger-than-memory.md")
+    assert names["result"].status == "converged"
+    assert names["limit"].applies
+    assert abs(names["found"].norm - names["limit"].norm) <= names["found"].error < 1e-6
+    assert names["tall"].floor / names["n"] == pytest.approx(0.005, rel=0.05)
+    assert (tmp_path / "weights.zarr").exists()
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_the_page_on_clusters_runs(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    outcome = run_page("cluster.md")["outcome"]
+    assert (outcome.computed, outcome.note) == (16, "")
+    assert outcome.path.exists()

@@ -142,3 +142,5 @@ def test_the_measurements_shown_are_what_was_measured():
     assert measured.rewritten(readme, data) == readme
     shown = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert measured.page(data) == shown
+    plans = (root / "docs" / "larger-than-memory.md").read_text(encoding="utf-8")
+    assert measured.planned(plans, data) == plans

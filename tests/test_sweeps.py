@@ -17,7 +17,7 @@ from commands import run
 
 import weightnorm as wn
 from weightnorm._files import UnwritableError
-from weightnorm.sweeps import load_config, run_sweep, store
+from weightnorm.sweeps import execute, load_config, run_sweep, store
 from weightnorm.sweeps.execute import StoreError
 from weightnorm.sweeps.load import ConfigError
 from weightnorm.sweeps.plan import Plan, compute_shard, shapes_of
@@ -369,3 +369,22 @@ def test_results_too_large_for_this_machine_are_refused_before_any_work(
     monkeypatch.setattr(execute, "compute_shard", lambda *_: pytest.fail("work was begun"))
     with pytest.raises(ConfigError, match="split the sweep into several files"):
         run_sweep(config, tmp_path / "out")
+
+
+def test_shares_of_a_store_do_different_work_first(config, tmp_path):
+    """Three processes in turn, each stopped after its own third: together they have done it all."""
+    clean = run_sweep(config, tmp_path / "clean")
+    orders = []
+    for first in range(3):
+        ledger = execute.Ledger(config, tmp_path, Plan(config), None, (first, 3))
+        orders.append([shard.key for shard in ledger.in_order()])
+    third = [set(order[:6]) for order in orders]
+    assert not (third[0] & third[1]) | (third[1] & third[2])
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
+    shared = run_sweep(config, tmp_path / "shared", share=(2, 3))
+    assert _same_numbers(data_of(shared.path), data_of(clean.path))
+    with pytest.raises(ValueError, match="share must be"):
+        run_sweep(config, tmp_path / "wrong", share=(3, 3))
+    wrong = run("sweep", write(tmp_path), "--share", "3/3")
+    assert wrong.exit_code == 2
+    assert "--share must be I/N" in wrong.output

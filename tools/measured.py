@@ -151,6 +151,114 @@ def torch_lines(costs: dict[str, Any] | None) -> list[str]:
     ]
 
 
+LARGER = {
+    "ours": "**weightnorm**",
+    "svd": "`dask.array.linalg.svd`, solve",
+    "svd, unlimited": "the same without a limit",
+    "lsqr": "`scipy.sparse.linalg.lsqr`, memory map",
+    "blocks": "LAPACK's QR of the blocks, in memory",
+    "lstsq": "`dask.array.linalg.lstsq`",
+    "lstsq, unlimited": "the same without a limit",
+    "dask_ml": "dask-ml's LinearRegression, Newton",
+    "dask_ml, unlimited": "the same without a limit",
+    "sgd": "`SGDRegressor.partial_fit`, 3 epochs",
+}
+# what one would like to know before asking for a cluster: m × d, and the workers' threads
+PLANS = ((5_000, 10**7, 64), (5_000, 10**9, 1_024), (10**8, 5_000, 256))
+
+
+def larger_table(case: dict[str, Any]) -> list[str]:
+    """One array on disk, every contestant."""
+    lines = [
+        "| tool | seconds | peak memory | ‖Ax − y‖/‖y‖ | distance to x*, relative |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, row in case["rows"].items():
+        if "error" in row:
+            lines.append(f"| {LARGER[name]} | {row['error']} | | | |")
+            continue
+        good = [f"{row[key]:.1e}" if key in row else "–" for key in ("residual", "distance")]
+        peak = f"{row['peak_bytes'] / 1e6:,.0f} MB"
+        lines.append(f"| {LARGER[name]} | {row['seconds']:.1f} | {peak} | {' | '.join(good)} |")
+    return lines
+
+
+def larger_lines(found: dict[str, Any] | None) -> list[str]:
+    """Data larger than memory; nothing where an older measurement did not have it."""
+    if not found:
+        return []
+    wide, tall = found["wide"], found["tall"]
+    ours = wide["rows"]["ours"]
+    over = ours["first_pass"] / wide["rows"]["blocks"]["seconds"]
+    return [
+        f"A wide array of {wide['shape'][0]} × {wide['shape'][1]:,} "
+        f"({wide['bytes'] / 1e9:.1f} GB, condition number 100) in zarr, every process limited to "
+        f"{wide['limit_bytes'] / 1e9:g} GB of data (RLIMIT_DATA), two threads. Ours read A "
+        f"{ours['reads'][0]:g} time for the limit and {ours['reads'][1]:g} times with the weights; "
+        f"its first pass takes {over:.2f} times as long as the QRs of the blocks alone.",
+        "",
+        *larger_table(wide),
+        "",
+        f"A tall one of {tall['shape'][0]:,} × {tall['shape'][1]} ({tall['bytes'] / 1e9:.1f} GB, "
+        f"noise on y), in the same way, read {tall['rows']['ours']['reads'][0]:g} time by ours:",
+        "",
+        *larger_table(tall),
+        "",
+    ]
+
+
+def plan_lines(found: dict[str, Any]) -> list[str]:
+    """The model of a first pass against two measured sizes, and three plans past this machine."""
+    rows = found["model"]["rows"]
+    lines = [
+        "A first pass should take flops/rate + bytes/bandwidth, with both measured apart from it "
+        "(triangles of blocks in memory; reading alone), on two threads:",
+        "",
+        "| A | rate | bandwidth | predicted | measured |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        m, d = row["shape"]
+        lines.append(
+            f"| {m} × {d:,} | {row['flops_per_second'] / 1e9:.0f} GFLOP/s | "
+            f"{row['bytes_per_second'] / 1e9:.1f} GB/s | {row['predicted']:.1f} s | "
+            f"{row['measured']:.1f} s |"
+        )
+    rate = rows[-1]["flops_per_second"] / 2
+    lines += [
+        "",
+        f"At the last rate, {rate / 1e9:.0f} GFLOP/s a thread, and 0.5 GB/s of storage for each "
+        "thread, past this machine (on paper):",
+        "",
+        "| A | bytes | flops | memory a thread | threads | hours |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for m, d, threads in PLANS:
+        short, size = min(m, d), 8.0 * m * d
+        flops = 2.0 * max(m, d) * short**2
+        hours = (flops / rate + size / 0.5e9) / threads / 3600
+        # a block of 2·short columns twice, eight thousand rows, and six triangles
+        memory = 8 * (4 * short**2 + 8192 * short + 6 * short**2) / 1e9
+        lines.append(
+            f"| {m:,} × {d:,} | {size / 1e12:g} TB | {flops:.0e} | {memory:.1f} GB | {threads:,} | "
+            f"{hours:.1f} |"
+        )
+    return lines
+
+
+def cluster_lines(case: dict[str, Any] | None) -> list[str]:
+    """A sweep on a cluster; nothing where an older measurement did not have it."""
+    if not case:
+        return []
+    return [
+        f"A sweep of {case['shards']} shards takes {case['cluster_over_threads']:.2f} times as "
+        "long on a Dask cluster of two local workers as on two threads "
+        f"({case['seconds']['cluster']:.1f} s), and writes "
+        f"{'the same bytes' if case['same_bytes'] else 'OTHER BYTES'}.",
+        "",
+    ]
+
+
 def page(data: dict[str, Any]) -> str:
     """The page of all measurements."""
     machine, (small, large_sweep) = data["machine"], data["sweeps"]
@@ -227,6 +335,8 @@ def page(data: dict[str, Any]) -> str:
         f" {fits[1]['peak_memory_over_X']:.1f} × the memory of X, X included.",
         "",
         *estimator_lines(data.get("estimators")),
+        *larger_lines(data.get("larger")),
+        *cluster_lines(data.get("cluster")),
         *torch_lines(data.get("torch")),
         "All numbers are in [benchmarks/latest.json](../benchmarks/latest.json).",
     ]
@@ -282,9 +392,19 @@ def rewritten(readme: str, data: dict[str, Any]) -> str:
     return head + BEGIN + five_numbers(data) + END + rest.split(END, 1)[1]
 
 
+def planned(text: str, data: dict[str, Any]) -> str:
+    """docs/larger-than-memory.md with its measured part made anew."""
+    head, rest = text.split("<!-- measured -->\n", 1)
+    lines = plan_lines(data["larger"]) if data.get("larger") else []
+    part = "\n".join(_wrapped(lines)) + "\n"
+    return head + "<!-- measured -->\n" + part + "<!-- end -->" + rest.split("<!-- end -->", 1)[1]
+
+
 if __name__ == "__main__":
     readme = ROOT / "README.md"
     data = json.loads((ROOT / "benchmarks" / "latest.json").read_text(encoding="utf-8"))
     readme.write_text(rewritten(readme.read_text(encoding="utf-8"), data), encoding="utf-8")
     (ROOT / "docs" / "benchmarks.md").write_text(page(data), encoding="utf-8")
+    plans = ROOT / "docs" / "larger-than-memory.md"
+    plans.write_text(planned(plans.read_text(encoding="utf-8"), data), encoding="utf-8")
     print("wrote docs/benchmarks.md and the five numbers of README.md")

@@ -32,7 +32,8 @@ def one_thread() -> Iterator[None]:
     """One BLAS thread inside, for the whole process.
 
     The limit belongs to the process, and several threads may be inside at once: the first to come
-    sets it, the last to leave takes it back.
+    sets it, the last to leave takes it back. Whoever works on several threads stays inside for the
+    whole of it: OpenBLAS threads that are let go of spin for a while, each time.
 
     Yields
     ------

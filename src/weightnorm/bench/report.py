@@ -10,6 +10,8 @@ from rich.table import Table as RichTable
 from ..methods.registry import REGISTRY
 from .cases import Table
 
+KEPT = ("residual", "distance")  # how good an answer is
+
 
 def ratios(table: Table) -> dict[str, Any]:
     """How many times faster than each peer, and than the fastest one, over all methods a tool
@@ -167,6 +169,41 @@ def show_large(console: Console, large: dict[str, Any]) -> None:
         f"NumPy loop {direct:,.0f} s (extrapolated from 50 iterations): {large['ratio']:,.0f} ×\n"
         f"  peak memory, data included: {large['peak_memory_over_A']:.2f} × the size of A"
     )
+
+
+def show_cluster(console: Console, case: dict[str, Any]) -> None:
+    """A sweep on two local workers and on two threads."""
+    times = case["seconds"]
+    console.print(
+        f"[bold]A sweep of {case['shards']} shards[/bold]\n"
+        f"  two threads {times['threads']:.1f} s, a cluster of two workers "
+        f"{times['cluster']:.1f} s: {case['cluster_over_threads']:.2f} ×, "
+        f"{'the same bytes' if case['same_bytes'] else 'OTHER BYTES'}"
+    )
+
+
+def show_larger(console: Console, found: dict[str, Any]) -> None:
+    """Data larger than memory, wide and tall."""
+    for kind in ("wide", "tall"):
+        case = found[kind]
+        m, d = case["shape"]
+        console.print(
+            f"[bold]{m:,} × {d:,}, {case['bytes'] / 1e9:.1f} GB on disk, "
+            f"{case['limit_bytes'] / 1e9:g} GB of memory[/bold]"
+        )
+        for name, row in case["rows"].items():
+            if "error" in row:
+                console.print(f"  {name}: {row['error']}")
+                continue
+            good = "".join(f", {key} {row[key]:.1e}" for key in KEPT if key in row)
+            peak = f"{row['peak_bytes'] / 1e6:,.0f} MB"
+            console.print(f"  {name}: {row['seconds']:.1f} s, peak {peak}{good}")
+    for row in found["model"]["rows"]:
+        m, d = row["shape"]
+        console.print(
+            f"  first pass at {m} × {d:,}: {row['measured']:.1f} s, "
+            f"predicted {row['predicted']:.1f} s"
+        )
 
 
 def show_torch(console: Console, costs: dict[str, Any]) -> None:

@@ -33,8 +33,10 @@ def bench(
     Example: `weightnorm bench --quick`
     """
     from ..bench import cases, report, training
+    from ..bench.cluster import cluster_sweep
     from ..bench.estimators import estimator_cases
     from ..bench.fit import fit_cases
+    from ..bench.larger import larger_than_memory
     from ..bench.models import model_cases
     from ..bench.sensing import sensing_case
     from ..bench.timing import machine
@@ -69,6 +71,8 @@ def bench(
         fits = [] if quick else fit_cases(log, 2 * repeats + 1)
         estimators = {} if quick else estimator_cases(log, repeats)
         large = None if quick else cases.large_problem(log)
+        on_cluster = None if quick else cluster_sweep(log, 3)
+        larger = None if quick else larger_than_memory(log)
     results["sweeps"] = [report.as_json(table) for table in sweeps]
     results["end_norms"] = {"scales": norms[0], **norms[1]}
     results["sizes"] = report.as_json(sizes)
@@ -79,6 +83,8 @@ def bench(
     results["fit"] = fits
     results["estimators"] = estimators
     results["large"] = large
+    results["cluster"] = on_cluster
+    results["larger"] = larger
     results["torch"] = in_torch
     written = save("--out", out, json.dumps(finite(results), indent=2) + "\n", notes)
     if as_json:
@@ -110,5 +116,9 @@ def _show(
     report.show_estimators(console, results["estimators"])
     if results["large"] is not None:
         report.show_large(console, results["large"])
+    if results["cluster"] is not None:
+        report.show_cluster(console, results["cluster"])
+    if results["larger"] is not None:
+        report.show_larger(console, results["larger"])
     if results["torch"] is not None:
         report.show_torch(console, results["torch"])

@@ -33,6 +33,13 @@ def sweep(
         int | None,
         typer.Option(min=1, help="Run on this many worker processes of Dask, on this machine."),
     ] = None,
+    share: Annotated[
+        str,
+        typer.Option(
+            help="I/N: begin with every N-th shard from the I-th (of 0 … N − 1), so that N "
+            "processes on one store do not do the same work."
+        ),
+    ] = "0/1",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file made from another configuration.")
     ] = False,
@@ -67,6 +74,10 @@ def sweep(
     if sum(given is not None for given in (threads, scheduler, workers)) > 1:
         say(notes, "give one of --threads, --scheduler and --workers", "red")
         raise typer.Exit(2)
+    first, _, count = share.partition("/")
+    if not (first.isdecimal() and count.isdecimal() and int(first) < int(count)):
+        say(notes, f"--share must be I/N with I < N, such as 0/4, got {share}", "red")
+        raise typer.Exit(2)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -87,7 +98,10 @@ def sweep(
                 rate = f"{speed:.1f} shards/s" if speed else ""
                 bar.update(task, completed=done, total=total, rate=rate)
 
-            outcome = run(config, out, threads, progress, overwrite=overwrite, client=client)
+            mine = int(first), int(count)
+            outcome = run(
+                config, out, threads, progress, overwrite=overwrite, client=client, share=mine
+            )
     except (ConfigError, ClusterError) as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None

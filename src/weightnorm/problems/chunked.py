@@ -21,6 +21,7 @@ from .losses import Squared
 from .passes import Cost
 from .reduction import RowSpace
 from .starts import Starts
+from .tsqr import FAN_IN, MOST_ROWS, ROWS
 
 MANY = 32  # starts that join the first pass, at least; more than that only up to the rows of A
 
@@ -106,11 +107,12 @@ class ChunkedLeastSquares(LeastSquares):
             Passes, bytes, flops and memory, before anything is read.
         """
         short = min(self.shape)
-        largest = max(block_bytes(self.A)) * 8 // self.A.dtype.itemsize
+        largest = 2 * max(block_bytes(self.A))  # as it is stored, and as an array
+        rows = 8 * min(MOST_ROWS, ROWS * short) * short
         return Cost(
             num_bytes=sum(block_bytes(self.A)),
             flops=2.0 * max(self.shape) * short**2,
-            memory=largest + 8 * 6 * short**2 + 8 * 8 * short * min(short, 1024),
+            memory=largest + rows + 8 * (FAN_IN + 2) * short**2,
             passes=1 if self.is_tall else 2 + self.refine,
         )
 

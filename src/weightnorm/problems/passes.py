@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .._blas import one_thread
+
 LARGE = 10**9  # bytes from which a pass says what it will cost, and how far it is
 Progress = Callable[[int, int], None]
 
@@ -121,7 +123,7 @@ def _here(root: Any, parts: Sequence[Any], sizes: Sequence[int], tell: Progress)
         if size:
             tell(done, total)
 
-    with Callback(posttask=after):
+    with one_thread(), Callback(posttask=after):
         return dask.compute(root)[0]
 
 

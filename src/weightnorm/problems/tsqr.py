@@ -14,6 +14,7 @@ import numpy as np
 
 from .._blas import one_thread
 from .._validate import Matrix
+from .lapack import fold_rows
 
 FAN_IN = 4  # triangles folded by one task: so many are in memory at once
 ROWS = 8  # rows folded at once, in multiples of the columns: they stay in the cache
@@ -43,8 +44,6 @@ def triangle(*columns: Any) -> Matrix:
     >>> bool(np.allclose(R.T @ R, A.T @ A)), bool((np.tril(R, -1) == 0).all())
     (True, True)
     """
-    from scipy.linalg import lapack
-
     widths = [part.shape[1] for part in columns]
     p, n = sum(widths), columns[0].shape[0]
     ends = np.cumsum([0, *widths])
@@ -55,11 +54,7 @@ def triangle(*columns: Any) -> Matrix:
             rows = np.empty((min(step, n - first), p), order="F")
             for part, a, b in zip(columns, ends[:-1], ends[1:], strict=True):
                 rows[:, a:b] = part[first : first + step]
-            R, _, _, info = lapack.dtpqrt(
-                0, min(PANEL, p), R, rows, overwrite_a=True, overwrite_b=True
-            )
-            if info != 0:
-                raise RuntimeError(f"LAPACK dtpqrt failed with info={info}")
+            fold_rows(R, rows, triangular=False, panel=PANEL)
     return np.triu(R)
 
 
@@ -85,18 +80,10 @@ def folded(triangles: list[Matrix]) -> Matrix:
     >>> bool(np.allclose(R.T @ R, A.T @ A))
     True
     """
-    from scipy.linalg import lapack
-
     R = np.array(triangles[0], order="F")
-    p = R.shape[0]
     with one_thread():
         for other in triangles[1:]:
-            lower = np.array(other, order="F")
-            R, _, _, info = lapack.dtpqrt(
-                p, min(PANEL, p), R, lower, overwrite_a=True, overwrite_b=True
-            )
-            if info != 0:
-                raise RuntimeError(f"LAPACK dtpqrt failed with info={info}")
+            fold_rows(R, np.array(other, order="F"), triangular=True, panel=PANEL)
     return np.triu(R)
 
 

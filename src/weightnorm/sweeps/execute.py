@@ -6,11 +6,13 @@ import errno
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._blas import one_thread
 from .._files import reason, require_writable, require_writable_folder, write_bytes
 from .._pool import available_cores, run_all
 from ..grids import count_statuses, describe_statuses
@@ -71,6 +73,7 @@ def run(
     *,
     overwrite: bool = False,
     client: Any = None,
+    share: tuple[int, int] = (0, 1),
 ) -> Outcome:
     """Compute the shards that are missing, then write one netCDF file of all.
 
@@ -92,6 +95,9 @@ def run(
         Replace a finished file of this name that came from another configuration.
     client : distributed.Client, optional
         Compute on the workers of this Dask cluster instead. They need no access to `out`.
+    share : (int, int)
+        (i, n): begin with every n-th shard from the i-th on, and do what is still missing
+        afterwards. So n processes on one store, with i = 0 … n − 1, do not do the same work.
 
     Returns
     -------
@@ -133,7 +139,7 @@ def run(
         require_same(path, config)
     plan = Plan(config)
     _require_memory(config, plan)
-    ledger = Ledger(config, folder, plan, progress)
+    ledger = Ledger(config, folder, plan, progress, share)
     try:
         remove_strays(folder)
         if client is None:
@@ -182,12 +188,20 @@ class Ledger:
     plan : Plan
     progress : callable or None
         Called as progress(shards_done, shards_in_all).
+    share : (int, int)
+        Where to begin, see `run`.
     """
 
     def __init__(
-        self, config: SweepConfig, folder: Path, plan: Plan, progress: Progress | None
+        self,
+        config: SweepConfig,
+        folder: Path,
+        plan: Plan,
+        progress: Progress | None,
+        share: tuple[int, int],
     ) -> None:
         self.config, self.folder, self.plan, self._progress = config, folder, plan, progress
+        self._share = _checked_share(share)
         self.done, self.computed = 0, 0
         self.damaged: list[str] = []
         self._shapes = shapes_of(config)
@@ -201,9 +215,15 @@ class Ledger:
             self.damaged.append(shard.key)
         return False
 
+    def in_order(self) -> Iterator[Shard]:
+        """All shards, those of its own share first."""
+        first, count = self._share
+        for turn in range(count):
+            yield from islice(self.plan, (first + turn) % count, None, count)
+
     def missing(self) -> Iterator[Shard]:
         """The shards to compute, one by one; those that are there are counted on the way."""
-        for shard in self.plan:
+        for shard in self.in_order():
             if self.is_there(shard):
                 self.count([False])
             else:
@@ -232,7 +252,8 @@ def _compute(ledger: Ledger, workers: int) -> None:
         write_shard(ledger.folder, shard, arrays, environment())
         return True
 
-    run_all(work, ledger.plan, workers, stop, ledger.count)
+    with one_thread():
+        run_all(work, ledger.in_order(), workers, stop, ledger.count)
 
 
 def _compute_on(client: Any, ledger: Ledger) -> None:
@@ -250,6 +271,13 @@ def _compute_on(client: Any, ledger: Ledger) -> None:
         raise _impossible(ledger.config, error.shard, error.error) from error
     except ClusterError as error:
         raise StoreError(errno.EIO, str(error)) from error
+
+
+def _checked_share(share: Any) -> tuple[int, int]:
+    first, count = share
+    if not 0 <= first < count:
+        raise ValueError(f"share must be (i, n) with 0 ≤ i < n, got {share}")
+    return int(first), int(count)
 
 
 def _impossible(config: SweepConfig, shard: Shard, error: Exception) -> ConfigError:
