@@ -6,11 +6,14 @@ from commands import make_up_measurements, write_table
 # The files that take longest, in this order before all others: of two workers, none is then left
 # with one of them when the other has nothing more to do.
 LONG = (
+    "test_cluster.py",
     "test_certificate.py",
     "test_reproduce.py",
     "test_figure_5.py",
     "test_contract.py",
     "test_sweeps.py",
+    "test_chunked.py",
+    "test_chunked_cluster.py",
     "test_examples.py",
     "test_sensing.py",
     "test_training.py",

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from threadpoolctl import threadpool_limits
 
 import weightnorm as wn
 from weightnorm.planning import plan
@@ -509,8 +510,10 @@ def check_iteration(memory, large, condition, reads, scales):
         if limit.applies:
             assert limit.scale == pytest.approx(exact.scale, abs=limit.error)
             assert limit.error <= 1e-9 * condition**2
-    x = large.min_norm_solution(iterative=True)
-    assert np.linalg.norm(x - memory.min_norm_solution()) <= 1e-10 * condition**2
+    found = large.iterate()
+    assert found.converged
+    assert np.linalg.norm(found.weights - memory.min_norm_solution()) <= found.error
+    np.testing.assert_array_equal(large.min_norm_solution(iterative=True), found.weights)
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])
@@ -545,3 +548,144 @@ def test_an_iteration_that_ran_out_says_so(monkeypatch):
     limit = wn.theory.flow_limit(memory, 1.0, w0, iterative=True)
     assert not limit.applies
     assert "LSQR converged" in limit.failing
+
+
+@pytest.mark.parametrize("power", [-160, -200, 160, 200])
+def test_an_operator_out_of_range_is_refused_and_not_guessed(power):
+    memory = problem(6, 40)
+    large = wn.LeastSquares(aslinearoperator(memory.A * 10.0**power), memory.y)
+    w0 = wn.datasets.random_direction(40, seed=2)
+    with pytest.raises(ValueError, match="over- or underflows"):
+        wn.theory.flow_limit(large, 1.0, w0, iterative=True)
+
+
+@pytest.mark.parametrize("smallest", [1e-4, 1e-8])
+@pytest.mark.parametrize("part", [1e-8, 1e-13, 3e-15])
+def test_the_error_by_iteration_knows_what_the_start_met(smallest, part):
+    """A singular value that y has next to no part in is met by the split of the start."""
+    generator = np.random.default_rng(0)
+    U = np.linalg.qr(generator.standard_normal((12, 12)))[0]
+    V = np.linalg.qr(generator.standard_normal((40, 12)))[0]
+    A = (U * np.r_[np.ones(11), smallest]) @ V.T
+    y = U @ np.r_[np.ones(11), part]
+    w0 = wn.datasets.random_direction(40, seed=2)
+    limit = wn.theory.flow_limit(wn.LeastSquares(A, y), 1.0, w0, iterative=True)
+    exact = wn.theory.flow_limit(wn.LeastSquares(A, y), 1.0, w0)
+    assert np.linalg.norm(limit.weights - exact.weights) <= limit.error < 1e-12 / smallest
+
+
+def test_nan_in_an_array_chunked_both_ways():
+    A = np.random.default_rng(0).standard_normal((6, 60))
+    A[2, 3] = np.nan
+    blocks = wn.LeastSquares(da.from_array(A, chunks=(3, 20)), np.ones(6))
+    with pytest.raises(ValueError, match="A has entries that are NaN"):
+        blocks.iterate()
+
+
+# Found by a referee.
+
+
+def test_one_direction_is_one_vector():
+    _, _, blocks = counted()
+    several = da.from_array(np.random.default_rng(2).standard_normal((3, 400)), chunks=(3, 90))
+    for wrong in (several, [several[0], several[1]], several.sum()):
+        with pytest.raises(ValueError, match="direction must"):
+            wn.theory.flow_limit(blocks, 1.0, wrong)
+    with pytest.raises(ValueError, match="directions must be vectors of 400 entries"):
+        wn.sweep(blocks, {"gd": wn.GradientDescent(0.1)}, [1.0], [several[0], np.ones(5)])
+
+
+def test_masks_are_not_lost():
+    memory, _, blocks = counted()
+    masked = np.ma.masked_array(memory.A, mask=memory.A > 0.1)
+    with pytest.raises(TypeError, match=r"A has blocks of numpy\.ma"):
+        wn.LeastSquares(da.from_array(masked, chunks=(-1, 90)), memory.y)
+    hidden = da.map_blocks(
+        lambda block: np.ma.masked_array(block), blocks.A, meta=np.empty((0, 0)), dtype=float
+    )
+    with pytest.raises(TypeError, match=r"A has a block of numpy\.ma"):
+        wn.LeastSquares(hidden, memory.y).min_norm_solution()
+    start = da.from_array(np.ma.masked_array(np.ones(400), mask=np.eye(400)[3]), chunks=90)
+    with pytest.raises(TypeError, match="direction has blocks of"):
+        wn.theory.flow_limit(blocks, 1.0, start)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-161, 1.0, 1e160, 1e300])
+def test_starts_of_any_size(size):
+    memory, _, blocks = counted()
+    w0 = np.random.default_rng(2).standard_normal(400)
+    limit = wn.theory.flow_limit(blocks, 1.0, da.from_array(w0 * size, chunks=90))
+    assert close(limit.weights, wn.theory.flow_limit(memory, 1.0, w0).weights, 10)
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_a_wide_array_of_zeros(refine):
+    blocks = wn.LeastSquares(da.zeros((4, 30), chunks=(4, 7)), np.ones(4), refine=refine)
+    assert not np.asarray(blocks.min_norm_solution()).any()
+    w0 = wn.datasets.random_direction(30, seed=1)
+    with pytest.raises(ValueError, match="y is zero"):
+        wn.theory.flow_limit(blocks, 1.0, w0)
+    result = wn.run(wn.RPGD(0.1, 0.1), blocks, 2.0, w0)
+    assert (result.status, result.loss) == ("stationary", 2.0)
+    np.testing.assert_allclose(np.asarray(result.weights), 2.0 * w0, rtol=1e-14)
+
+
+def test_a_run_goes_on_from_memory_to_blocks_and_back():
+    memory, A, blocks = counted()
+    w0 = wn.datasets.random_direction(400, seed=1)
+    first = wn.run(wn.RPGD(0.1, 0.1), memory, 2.0, w0, max_steps=9)
+    ours, theirs = (
+        wn.run(wn.WeightNorm(0.1, 0.1), p, start=first, max_steps=9) for p in (blocks, memory)
+    )
+    assert close(ours.weights, theirs.weights, 100)
+    assert A.reads == 2.0
+
+
+def test_another_y_before_the_first_pass_reads_once_each():
+    memory, A, blocks = counted()
+    w0 = wn.datasets.random_direction(400, seed=1)
+    blocks.expect(w0)
+    other = blocks.with_targets(-memory.y)
+    wn.theory.flow_limit(blocks, 1.0, w0)
+    wn.theory.flow_limit(other, 1.0, w0)
+    assert A.reads == 2.0
+
+
+def test_rows_of_an_array_of_starts_are_known():
+    _, A, blocks = counted()
+    several = da.from_array(np.random.default_rng(2).standard_normal((3, 400)), chunks=(3, 90))
+    wn.sweep(blocks, {"gd": wn.GradientDescent(0.1)}, [1.0], several)
+    wn.theory.flow_limit(blocks, 1.0, several[2])
+    assert A.reads == 1.0
+
+
+def test_a_pickled_result_knows_its_y_in_blocks():
+    memory, _, _ = counted(400, 10)
+    A = in_blocks(memory.A, 90)
+    method, w0 = wn.WeightNorm(0.1, 0.1, momentum=0.9), wn.datasets.random_direction(10, seed=1)
+    problems = [wn.LeastSquares(A, da.from_array(sign * memory.y, chunks=90)) for sign in (1, -3)]
+    result = wn.run(method, problems[0], 1.0, w0, max_steps=20)
+    result = pickle.loads(pickle.dumps(result))
+    again = [wn.run(method, p, start=result, max_steps=5, tolerance=0.0) for p in problems]
+    assert [each.total_steps for each in again] == [25, 5]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_threads_of_blas_do_not_change_the_bits(threads):
+    memory = problem(120, 1500, 100.0)
+    found = []
+    for count in (1, threads):
+        with threadpool_limits(limits=count, user_api="blas"):
+            blocks = wn.LeastSquares(in_blocks(memory.A, 400), memory.y, refine=True)
+            limits = [
+                wn.theory.flow_limit(blocks, 1.0, wn.datasets.random_direction(1500, seed))
+                for seed in (1, 2)  # the second one late
+            ]
+            found.append([np.asarray(limit.weights).tobytes() for limit in limits])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("chunks", [0, (3, 4), "x", -5])
+def test_foolish_blocks_of_a_direction(chunks):
+    with pytest.raises(ValueError, match="chunks must be"):
+        wn.datasets.random_direction(60, seed=1, chunks=chunks)

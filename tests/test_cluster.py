@@ -299,3 +299,63 @@ def test_nothing_listens_beyond_loopback(client):
 def test_threads_and_a_client_are_too_much(client, tmp_path):
     with pytest.raises(ValueError, match="either threads or client"):
         execute.run(load_config(write(tmp_path)), tmp_path / "out", threads=2, client=client)
+
+
+def test_an_error_that_cannot_be_sent_is_told_in_words(client, tmp_path, monkeypatch):
+    config = load_config(write(tmp_path, seeds=4))
+
+    def fails(config, shard):
+        class UnsendableError(ValueError):
+            def __reduce__(self):
+                raise TypeError("never")
+
+        if shard.seed == 2:
+            raise UnsendableError("a broken thing")
+        return compute_shard(config, shard)
+
+    monkeypatch.setattr(cluster, "compute_on", partial(compute_on, compute=fails))
+    with pytest.raises(ConfigError, match="seed = 2 cannot be run: a broken thing"):
+        run(config, tmp_path / "out", client=client)
+
+
+def test_answers_that_cannot_be_fetched_end(client, tmp_path, monkeypatch):
+    config = load_config(write(tmp_path, seeds=2))
+
+    def breaks():
+        raise TypeError("cannot be made again")
+
+    def odd(config, shard):
+        class Odd:
+            def __reduce__(self):
+                return breaks, ()
+
+        return {"norm": Odd()}
+
+    monkeypatch.setattr(cluster, "MANY_TIMES", 3)
+    monkeypatch.setattr(cluster, "compute_on", partial(compute_on, compute=odd))
+    with pytest.raises(StoreError, match="answers cannot be fetched"):
+        run(config, tmp_path / "out", client=client)
+
+
+def test_a_client_that_is_none_or_closed(tmp_path):
+    config = load_config(write(tmp_path))
+    with pytest.raises(TypeError, match=r"client must be a distributed\.Client"):
+        run(config, tmp_path / "out", client="tcp://127.0.0.1:1")
+    with connected(workers=1) as closed:
+        pass
+    with pytest.raises(ClusterError, match="the client is clos"):
+        run(config, tmp_path / "out", client=closed)
+
+
+def test_a_script_without_a_main_is_told_what_it_needs(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from weightnorm.sweeps.cluster import connected\n"
+        "with connected(workers=1):\n    print('up')\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 1
+    assert 'needs if __name__ == "__main__"' in done.stderr

@@ -249,7 +249,7 @@ def test_pages_fit_a_screen_and_their_links_lead_somewhere(name):
 def run_page(name):
     """The Python of a page, from top to bottom."""
     text = (Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8")
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"__name__": "__main__"}
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
         exec(block, names)
     return names

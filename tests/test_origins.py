@@ -1,6 +1,7 @@
 """Shards and the environments they come from: bits, versions, other machines."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -49,6 +50,23 @@ def test_the_limit_is_kept_while_anyone_is_inside():
         assert now() == {1}  # the first has left, the second has not
         second.__exit__(None, None, None)
         assert now() == {2}
+
+
+def test_the_limit_holds_whoever_set_one_before():
+    """threadpoolctl itself ignores all threads but the one that set a limit first."""
+    found = []
+
+    def look():
+        with one_thread():
+            found.append({each["num_threads"] for each in controller().info()})
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        for _ in range(2):
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join()
+        found.append({each["num_threads"] for each in controller().info()})
+    assert found == [{1}, {1}, {2}]
 
 
 def test_a_shard_says_where_it_was_computed(tmp_path):

@@ -20,6 +20,8 @@ HEAVY = (
     "xarray",
     "pandas",
     "dask",
+    "distributed",
+    "zarr",
     "torch",
     "jax",
     "typer",

@@ -383,8 +383,9 @@ def test_shares_of_a_store_do_different_work_first(config, tmp_path):
     assert all(sorted(order) == sorted(orders[0]) for order in orders)
     shared = run_sweep(config, tmp_path / "shared", share=(2, 3))
     assert _same_numbers(data_of(shared.path), data_of(clean.path))
-    with pytest.raises(ValueError, match="share must be"):
-        run_sweep(config, tmp_path / "wrong", share=(3, 3))
+    for share in ((3, 3), (0.5, 2), "0/2", (0,)):
+        with pytest.raises(ValueError, match="share must be"):
+            run_sweep(config, tmp_path / "wrong", share=share)
     wrong = run("sweep", write(tmp_path), "--share", "3/3")
     assert wrong.exit_code == 2
     assert "--share must be I/N" in wrong.output

@@ -192,7 +192,7 @@ def larger_lines(found: dict[str, Any] | None) -> list[str]:
     over = ours["first_pass"] / wide["rows"]["blocks"]["seconds"]
     return [
         f"A wide array of {wide['shape'][0]} × {wide['shape'][1]:,} "
-        f"({wide['bytes'] / 1e9:.1f} GB, condition number 100) in zarr, every process limited to "
+        f"({wide['bytes'] / 1e9:.1f} GB, condition number 20) in zarr, every process limited to "
         f"{wide['limit_bytes'] / 1e9:g} GB of data (RLIMIT_DATA), two threads. Ours read A "
         f"{ours['reads'][0]:g} time for the limit and {ours['reads'][1]:g} times with the weights; "
         f"its first pass takes {over:.2f} times as long as the QRs of the blocks alone.",

@@ -112,7 +112,7 @@ def lowest(scratch: Path) -> Place:
         "--python",
         str(python),
     ]
-    _run([*uv, "--resolution", "lowest-direct", "-e", f"{ROOT}[all,dev]"])
+    _run([*uv, "--resolution", "lowest-direct", "-e", f"{ROOT}[all,dask,dev]"])
     return Place(str(python))
 
 

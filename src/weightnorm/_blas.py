@@ -42,6 +42,7 @@ def one_thread() -> Iterator[None]:
     global _holders, _limit
     with _lock:
         if _holders == 0:
+            _let_anyone_set()
             _limit = controller().limit(limits=1)
         _holders += 1
     try:
@@ -50,8 +51,20 @@ def one_thread() -> Iterator[None]:
         with _lock:
             _holders -= 1
             if _holders == 0:
+                _let_anyone_set()  # another thread may have set it
                 _limit.restore_original_limits()
                 _limit = None
+                _let_anyone_set()
+
+
+def _let_anyone_set() -> None:
+    """threadpoolctl lets one thread set the limit and ignores all others, without a word; here the
+    lock and the count see to it that threads do not fight over it.
+    """
+    for library in controller().lib_controllers:
+        forget = getattr(library, "clear_controlling_thread", None)
+        if forget is not None:
+            forget(force=True)
 
 
 def kernels() -> list[str]:

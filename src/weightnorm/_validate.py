@@ -190,6 +190,16 @@ def is_dask(value: object) -> bool:
     return hasattr(value, "__dask_graph__") and hasattr(value, "chunks")
 
 
+def require_plain_blocks(name: str, value: Any) -> None:
+    """Refuse a Dask array whose blocks are not plain arrays: masked ones would lose their mask."""
+    if type(value._meta) is not np.ndarray:
+        kind = type(value._meta)
+        raise TypeError(
+            f"{name} has blocks of {kind.__module__}.{kind.__name__}; fill or convert them first, "
+            "as in A.map_blocks(np.asarray)"
+        )
+
+
 def refuse_dask(name: str, value: object) -> None:
     """Refuse a Dask array where one in memory is needed: turning it into one may not fit."""
     if is_dask(value):

@@ -187,7 +187,12 @@ def _direction_in_blocks(d: int, seed: int, chunks: Any) -> Any:
     import dask.array as da
     from dask.array.core import normalize_chunks
 
-    (sizes,) = normalize_chunks(chunks, shape=(d,), dtype=np.float64)
+    try:
+        (sizes,) = normalize_chunks(chunks, shape=(d,), dtype=np.float64)
+    except (ValueError, TypeError, ZeroDivisionError) as error:
+        raise ValueError(
+            f"chunks must be a block size or sizes that add up to {d}, got {chunks!r}"
+        ) from error
     entropy = [*b"random_direction", _validate.integer("seed", seed)]
     w = da.map_blocks(
         _normal_block,

@@ -20,7 +20,7 @@ from .timing import installed, seconds
 LIMIT = 1.0  # GB
 WIDE, TALL = (200, 2_700_000), (2_000_000, 100)
 BLOCK = 2_000_000  # entries of a block: 16 MB
-CONDITION = 100.0
+CONDITION = 20.0
 OTHER_SIZES = ((100, 1_000_000), (400, 300_000))  # that the model of the cost is held against
 Log = Callable[[str], None]
 
@@ -105,7 +105,7 @@ def _residual(folder: Path, x: Any) -> float:
 
 
 def _write_wide(folder: Path, shape: tuple[int, int]) -> None:
-    """A with a condition number of about 100, y = AAᵀc and the solution Aᵀc; as zarr and npy."""
+    """A with a condition number of about 20, y = AAᵀc and the solution Aᵀc; as zarr and npy."""
     import zarr
 
     m, d = shape

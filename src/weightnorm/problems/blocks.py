@@ -104,7 +104,8 @@ class Blocks(Factorisation):
 
     def _inner(self, z: Array) -> tuple[Matrix, Matrix | None]:
         """What blocks are multiplied by for V z, with z (rank,) or (rank, n)."""
-        return (self.first @ z, None) if self.second is None else (self.first, self.second @ z)
+        with one_thread():
+            return (self.first @ z, None) if self.second is None else (self.first, self.second @ z)
 
     def _measured(self, X: Any) -> tuple[Array, Vector]:
         """z = Vᵀx, once more of what x − Vz leaves, and the length of the rest."""
@@ -132,10 +133,11 @@ class Blocks(Factorisation):
         total = tree(leaves, dask.delayed(_summed, pure=True))
         found = run_pass(what, total, leaves, block_bytes(self.A), self.told, self.cost)
         left: Any = self.left
-        inside = (found[:, :-1] @ left.columns) / self.singular_values
-        return inside, found[:, -1]
+        with one_thread():
+            return (found[:, :-1] @ left.columns) / self.singular_values, found[:, -1]
 
 
+@one_thread()
 def factorise_columns(
     A: Any, starts: Any, names: dict[str, tuple[Any, ...]], refine: bool, told: Any, cost: Cost
 ) -> Blocks:
@@ -172,7 +174,9 @@ def factorise_columns(
         second = np.asarray(np.linalg.solve(again[:rank, :rank], right.T), dtype=np.float64)
         R, m = again, rank
     inside, below = R[:m, m:], R[m:, m:]
-    quality = 8 * EPS * (float(singular[0] / singular[-1]) if second is None and m else 1.0)
+    quality = 8 * EPS
+    if second is None and singular.size:
+        quality *= float(singular[0] / singular[-1])
     z = right @ inside
     rest = inside - right.T @ z
     more = right @ rest
@@ -184,7 +188,7 @@ def factorise_columns(
         singular,
         Explicit(left),
         Explicit(np.empty((0, 0))),
-        quality if singular.size else 0.0,
+        quality,
         A,
         first,
         second,
@@ -246,6 +250,7 @@ def block_bytes(A: Any) -> list[int]:
 
 def _leaf(block: Any, starts: Any = None, *, first: Any = None, block_id: Any = None) -> Matrix:
     """The triangle of one block: of its columns, as rows."""
+    require_array(block)
     with one_thread():
         columns = [block.T if first is None else _plain(block).T @ first]
     if starts is not None:
@@ -253,6 +258,15 @@ def _leaf(block: Any, starts: Any = None, *, first: Any = None, block_id: Any = 
     R = triangle(*columns)
     require_finite_block(R, block, block_id)
     return R
+
+
+def require_array(block: Any) -> None:
+    """Refuse a block that is no plain array, whatever Dask was told: a mask would be lost."""
+    if not isinstance(block, np.ndarray) or isinstance(block, np.ma.MaskedArray):
+        kind = type(block)
+        raise TypeError(
+            f"A has a block of {kind.__module__}.{kind.__name__}; fill or convert them first"
+        )
 
 
 def require_finite_block(R: Matrix, block: Any, block_id: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from .._blas import one_thread
 from .._validate import Vector
 from .blocks import Blocks, block_bytes, factorise_columns
 from .chunked_rows import Rows, factorise_rows
@@ -72,6 +73,7 @@ class ChunkedLeastSquares(LeastSquares):
         if not self.is_tall:
             return as_targets(y.compute(), self.shape[0], self.shape)
         _validate.require_real_dtype("y", y.dtype)
+        _validate.require_plain_blocks("y", y)
         return y
 
     def __repr__(self) -> str:
@@ -85,6 +87,7 @@ class ChunkedLeastSquares(LeastSquares):
         for name in (*drop, "factorisation") if self.is_tall else drop:
             other.__dict__.pop(name, None)
         other.y, other._iterative_solution, other.solution = self._targets(y), None, None
+        other._starts = self._starts.copy()
         return other
 
     def centred(self) -> LeastSquares:
@@ -158,8 +161,8 @@ class ChunkedLeastSquares(LeastSquares):
 
         return LinearOperator(
             self.shape,
-            matvec=lambda x: np.asarray((self.A @ np.ravel(x)).compute()),
-            rmatvec=lambda r: np.asarray((self.A.T @ np.ravel(r)).compute()),
+            matvec=lambda x: _finite(self.A @ np.ravel(x)),
+            rmatvec=lambda r: _finite(self.A.T @ np.ravel(r)),
             dtype=np.float64,
         )
 
@@ -191,7 +194,10 @@ class ChunkedLeastSquares(LeastSquares):
                 f"start has {result.weights.size} weights, the problem has {self.dimension} "
                 "features"
             )
-        return np.array([result.scale]), result.direction
+        unit = result.direction
+        if not _validate.is_dask(unit):  # of a run in memory
+            unit = self._starts.one("start", unit)
+        return np.array([result.scale]), unit
 
     # The loss, block by block.
 
@@ -228,7 +234,8 @@ class ChunkedLeastSquares(LeastSquares):
     def target(self) -> Vector:
         """x* in row-space coordinates."""
         if not self.is_tall:
-            return self._target()
+            with one_thread():
+                return self._target()
         rows: Rows = self.factorisation
         return rows.target
 
@@ -236,7 +243,8 @@ class ChunkedLeastSquares(LeastSquares):
     def floor(self) -> float:
         """The smallest loss."""
         if not self.is_tall:
-            return self._floor()
+            with one_thread():
+                return self._floor()
         rows: Rows = self.factorisation
         return rows.floor
 
@@ -304,8 +312,9 @@ class ChunkedLeastSquares(LeastSquares):
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What tells this problem from others: Dask's own name of A, and y."""
-        y = np.zeros(0) if hasattr(self.y, "dask") else self.y
-        return f"{type(self).__name__} {self.shape} {self.A.name}", y
+        y = self.y if isinstance(self.y, np.ndarray) else np.zeros(0)
+        name = getattr(self.y, "name", "")
+        return f"{type(self).__name__} {self.shape} {self.A.name} {name}", y
 
 
 def as_chunked(A: Any) -> Any:
@@ -317,9 +326,18 @@ def as_chunked(A: Any) -> Any:
     if not all(isinstance(size, int) or float(size).is_integer() for size in A.shape):
         raise ValueError("A has blocks of unknown sizes; call A.compute_chunk_sizes() first")
     _validate.require_real_dtype("A", A.dtype)
-    if type(A._meta).__module__.partition(".")[0] != "numpy":
-        raise TypeError(f"A has blocks of {type(A._meta)}; A.map_blocks(np.asarray) makes arrays")
+    _validate.require_plain_blocks("A", A)
     return A
+
+
+def _finite(product: Any) -> Vector:
+    """A product with A, which NaN in A would make an endless search."""
+    found = np.asarray(product.compute())
+    if not np.isfinite(found).all():
+        raise ValueError(
+            "A has entries that are NaN, infinite or too large; remove or rescale them"
+        )
+    return found
 
 
 def _in_memory(x: Any) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._blas import one_thread
 from .._validate import Vector
-from .blocks import MERGED, block_bytes, merged, require_finite_block
+from .blocks import MERGED, block_bytes, merged, require_array, require_finite_block
 from .factorisation import EPS, Explicit, Factorisation, scaled_norm, tall_svd
 from .passes import Cost, run_pass
 from .tsqr import folded, tree, triangle
@@ -31,6 +32,7 @@ class Rows(Factorisation):
     zero_loss: float
 
 
+@one_thread()
 def factorise_rows(A: Any, y: Any, told: Any, cost: Cost) -> Rows:
     """Factorise a tall Dask array in row blocks, and project y: one pass.
 
@@ -86,6 +88,7 @@ def factorise_rows(A: Any, y: Any, told: Any, cost: Cost) -> Rows:
 
 def _leaf(block: Any, y: Any, *, block_id: Any = None) -> Any:
     """The triangle of one block of rows, with y as its last column."""
+    require_array(block)
     R = triangle(block, y)
     if not np.isfinite(R[:, -1]).all() and np.isfinite(R[:, :-1]).all():
         raise ValueError("y has entries that are NaN, infinite or too large to be squared")

@@ -14,6 +14,7 @@ from .._validate import Vector
 from .centred import Centred
 from .contract import Array, Problem
 from .factorisation import EPS, scaled_norm
+from .iterative import Iterated, solve
 from .linear import LinearModel, as_targets
 from .losses import Squared
 from .reduction import RowSpace
@@ -84,7 +85,7 @@ class LeastSquares(LinearModel):
         self.solution: Vector | None = (
             None if solution is None else _validate.array("solution", solution, ndim=1)
         )
-        self._iterative_solution: Vector | None = None
+        self._iterative_solution: Iterated | None = None
 
     def __repr__(self) -> str:
         return f"LeastSquares(shape={self.shape})"
@@ -322,9 +323,35 @@ class LeastSquares(LinearModel):
         """
         if not iterative:
             return self.factorisation.lift(self.target)
+        found = self.iterate()
+        return found.weights.copy() if found.converged else np.full(self.dimension, np.nan)
+
+    @property
+    def is_iterated(self) -> bool:
+        """Whether `iterate` has been called: it reads nothing then."""
+        return self._iterative_solution is not None
+
+    def iterate(self) -> Iterated:
+        """The least-squares solution of smallest norm by LSQR, with what is known of its error.
+
+        For an A too large to factorise; computed at first use and kept.
+
+        Returns
+        -------
+        Iterated
+            Its `weights`, an estimate of their `error`, `num_passes` over A, and whether LSQR
+            `converged`.
+
+        Examples
+        --------
+        >>> import weightnorm as wn
+        >>> found = wn.LeastSquares([[3.0, 4.0]], [5.0]).iterate()
+        >>> found.weights.round(12).tolist(), found.error < 1e-14, found.num_passes
+        ([0.6, 0.8], True, 6)
+        """
         if self._iterative_solution is None:
-            self._iterative_solution = self._lsqr(self.y)
-        return self._iterative_solution.copy()
+            self._iterative_solution = solve(self.operator, np.asarray(self.y))
+        return self._iterative_solution
 
 
 def require_least_squares(problem: Any) -> LeastSquares:

@@ -7,12 +7,14 @@ others, and costs no other pass.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from .. import _validate
 from .._validate import Vector
+from .factorisation import scaled_norm
 
 
 class Starts:
@@ -84,6 +86,10 @@ class Starts:
         from dask.base import tokenize
 
         several = isinstance(given, list | tuple) and any(map(_validate.is_dask, given))
+        if several and (ndim == 1 or {np.shape(part) for part in given} != {(self.dimension,)}):
+            what = "one vector" if ndim == 1 else f"vectors of {self.dimension} entries"
+            shapes = sorted({str(np.shape(part)) for part in given})
+            raise ValueError(f"{name} must be {what}, got a list of shapes {', '.join(shapes)}")
         rows = da.stack(list(given)) if several else given
         if not _validate.is_dask(rows):
             if ndim == 1:
@@ -92,12 +98,15 @@ class Starts:
                 unit = _validate.directions(rows, self.dimension)
             keys = tuple(tokenize(row) for row in unit)
             return da.from_array(unit, chunks=(-1, self.chunks)), keys
+        if not several and given.ndim not in (1, ndim):
+            raise ValueError(f"{name} must have {self.dimension} entries, got shape {given.shape}")
+        _validate.require_plain_blocks(name, rows)
         if several:
             keys = tuple(part.name if _validate.is_dask(part) else tokenize(part) for part in given)
         elif rows.ndim == 1:
             keys, rows = (rows.name,), rows[None]
         else:
-            keys = tuple((rows.name, i) for i in range(rows.shape[0]))
+            keys = tuple(row.name for row in rows)
         _validate.require_real_dtype(name, rows.dtype)
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise ValueError(
@@ -106,9 +115,24 @@ class Starts:
             )
         rows = rows.astype(np.float64).rechunk((-1, self.chunks))
         if rows.name not in self._lengths:
-            length = np.sqrt(np.asarray((rows * rows).sum(axis=1).compute()))
+            parts = rows.map_blocks(
+                _lengths, dtype=np.float64, chunks=(rows.chunks[0], (1,) * rows.numblocks[1])
+            )
+            length = np.array([scaled_norm(row) for row in parts.compute()])
             if not (np.isfinite(length).all() and length.all()):
                 what = "is zero" if not length.all() else "has NaN, infinite or huge entries"
                 raise ValueError(f"{name} {what}; see wn.datasets.random_direction(…, chunks=…)")
             self._lengths[rows.name] = length
         return rows / self._lengths[rows.name][:, None], keys
+
+    def copy(self) -> Starts:
+        """The same starts, to be seen by another first pass."""
+        other = copy(self)
+        other.names, other._lengths = dict(self.names), dict(self._lengths)
+        other._waiting = None if self._waiting is None else dict(self._waiting)
+        return other
+
+
+def _lengths(block: Any) -> Any:
+    """The length of each row's part in a block, without over- or underflow."""
+    return np.array([[scaled_norm(row)] for row in np.asarray(block)])

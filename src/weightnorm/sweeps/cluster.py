@@ -29,6 +29,7 @@ BATCH_SECONDS = 0.5  # of work that a batch has at least, so that the scheduler'
 LARGEST_BATCH = 4096
 AHEAD = 2  # batches submitted per thread of the cluster: enough that none waits
 PATIENCE = 60.0  # seconds without a worker, or without the scheduler, after which a sweep stops
+MANY_TIMES = 100  # answers that may get lost with their workers on the way here
 TRIES = 3  # times that a shard may take its workers along, by itself
 
 Compute = Callable[[SweepConfig, Shard], Arrays]
@@ -67,7 +68,7 @@ class Answer:
     """What a worker gives back: the shards it finished, and what stopped it before the others."""
 
     done: list[Arrays]
-    error: Exception | None
+    error: str | None
     seconds: float
     environment: str
     versions: dict[str, str]
@@ -76,12 +77,15 @@ class Answer:
 def work(config: SweepConfig, shards: list[Shard], compute: Compute = compute_shard) -> Answer:
     """Compute a batch of shards, on a worker."""
     done: list[Arrays] = []
-    error, begun = None, time.perf_counter()
+    error: str | None = None
+    begun = time.perf_counter()
     try:
         for shard in shards:
             done.append(compute(config, shard))  # noqa: PERF401 (what is done before an error stays)
-    except (ValueError, TypeError, ArithmeticError, MemoryError, OSError) as trouble:
-        error = trouble
+    except MemoryError:
+        error = "out of memory"
+    except Exception as trouble:  # in words: not every exception survives being sent
+        error = str(trouble) or type(trouble).__name__
     return Answer(done, error, time.perf_counter() - begun, environment(), versions())
 
 
@@ -97,6 +101,13 @@ def require_same_versions(client: Any) -> None:
     ClusterError
         Naming the package, both versions and the worker.
     """
+    if not all(hasattr(client, name) for name in ("submit", "run", "nthreads")):
+        raise TypeError(
+            f"client must be a distributed.Client, got {type(client).__name__}; see "
+            "weightnorm.sweeps.cluster.connected"
+        )
+    if client.status not in ("running", "connecting"):
+        raise ClusterError(f"the client is {client.status}; connect a new one")
     try:
         answers = client.run(versions, on_error="return")
     except OSError:  # nobody there just now: every batch brings its versions with it
@@ -153,18 +164,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
             f'Dask is not installed ({error}); pip install "weightnorm[dask]"'
         ) from None
     if address is None:
-        with (
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",  # None would open Dask's own port to everyone
-                worker_dashboard_address="127.0.0.1:0",
-                silence_logs="ERROR",
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+        with _local(LocalCluster, workers) as cluster, Client(cluster) as client:
             # a worker that dies while it starts does not come back by itself
             cluster.adapt(minimum=workers, maximum=workers, interval="2s")
             yield client
@@ -175,6 +175,25 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
         raise ClusterError(f"no Dask scheduler answers at {address}: {error}") from None
     with client:
         yield client
+
+
+def _local(kind: Any, workers: int | None) -> Any:
+    """A cluster of processes on this machine, on loopback alone."""
+    try:
+        return kind(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # None would open Dask's own port to everyone
+            worker_dashboard_address="127.0.0.1:0",
+            silence_logs="ERROR",
+        )
+    except RuntimeError as error:
+        raise ClusterError(
+            f"the workers could not be started ({error}); a script that starts processes needs "
+            'if __name__ == "__main__": around what it does'
+        ) from error
 
 
 def compute_on(
@@ -233,6 +252,7 @@ class _Sweep:
     again: deque[_Batch] = field(default_factory=deque)
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=8))
     news: threading.Event = field(default_factory=threading.Event)
+    unfetched: int = 0  # answers that could not be fetched
     over: bool = False  # nothing is left to submit
     sent: Any = None  # the configuration on the cluster
     seen: float = field(default_factory=time.monotonic)  # when there was a worker last
@@ -287,7 +307,10 @@ class _Sweep:
         if future.status == "finished":
             try:
                 answer: Answer = future.result(timeout=PATIENCE)
-            except Exception:  # its worker died before it could be fetched
+            except Exception as trouble:  # its worker died before it could be fetched, mostly
+                self.unfetched += 1
+                if self.unfetched > MANY_TIMES:
+                    raise ClusterError(f"answers cannot be fetched: {trouble!r}") from trouble
                 self.again.append(batch)
                 return
             _require_same("of a batch", answer.versions)
@@ -298,9 +321,9 @@ class _Sweep:
             if answer.error is not None:
                 raise ShardError(batch.shards[len(answer.done)], answer.error)
         elif future.status == "error":
-            trouble = future.exception()
-            if not isinstance(trouble, KilledWorker):
-                raise ClusterError(f"a worker failed: {type(trouble).__name__}: {trouble}")
+            failure = future.exception()
+            if not isinstance(failure, KilledWorker):
+                raise ClusterError(f"a worker failed: {type(failure).__name__}: {failure}")
             self._after_deaths(batch)
         else:  # cancelled or lost: by somebody else, or with the scheduler
             self.again.append(batch)
@@ -320,7 +343,7 @@ class _Sweep:
         """The threads of all workers; none where nobody answers."""
         try:
             return sum(self.client.nthreads().values())
-        except (OSError, RuntimeError):  # the scheduler is gone, or the client closed with it
+        except Exception:  # the scheduler is gone, or the client closed with it
             return 0
 
     def _require_workers(self) -> None:
@@ -335,11 +358,11 @@ class _Sweep:
 
 
 class ShardError(Exception):
-    """A shard that cannot be computed; `.shard` and `.error` say which and why."""
+    """A shard that cannot be computed; `.shard` says which, and the message why."""
 
-    def __init__(self, shard: Shard, error: Exception) -> None:
-        super().__init__(str(error))
-        self.shard, self.error = shard, error
+    def __init__(self, shard: Shard, error: str) -> None:
+        super().__init__(error)
+        self.shard = shard
 
 
 def _unchanged(config: SweepConfig) -> SweepConfig:

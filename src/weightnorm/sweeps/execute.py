@@ -248,7 +248,8 @@ def _compute(ledger: Ledger, workers: int) -> None:
         try:
             arrays = compute_shard(ledger.config, shard)
         except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
-            raise _impossible(ledger.config, shard, error) from error
+            what = "out of memory" if isinstance(error, MemoryError) else str(error)
+            raise _impossible(ledger.config, shard, what) from error
         write_shard(ledger.folder, shard, arrays, environment())
         return True
 
@@ -268,22 +269,21 @@ def _compute_on(client: Any, ledger: Ledger) -> None:
     try:
         compute_on(client, ledger.config, ledger.missing(), finished)
     except ShardError as error:
-        raise _impossible(ledger.config, error.shard, error.error) from error
+        raise _impossible(ledger.config, error.shard, str(error)) from error
     except ClusterError as error:
         raise StoreError(errno.EIO, str(error)) from error
 
 
 def _checked_share(share: Any) -> tuple[int, int]:
-    first, count = share
-    if not 0 <= first < count:
-        raise ValueError(f"share must be (i, n) with 0 ≤ i < n, got {share}")
-    return int(first), int(count)
+    pair = tuple(share) if isinstance(share, tuple | list) else ()
+    if len(pair) != 2 or not all(isinstance(n, int) for n in pair) or not 0 <= pair[0] < pair[1]:
+        raise ValueError(f"share must be (i, n), whole numbers with 0 ≤ i < n, got {share!r}")
+    return pair[0], pair[1]
 
 
-def _impossible(config: SweepConfig, shard: Shard, error: Exception) -> ConfigError:
+def _impossible(config: SweepConfig, shard: Shard, what: str) -> ConfigError:
     """What cannot be computed, named by the values it came from."""
     values = ", ".join(f"{name} = {value}" for name, value in shard.problem.items())
-    what = "out of memory" if isinstance(error, MemoryError) else str(error)
     return ConfigError(
         f"{config.name}: method {shard.method!r} on the problem with {values}, seed = "
         f"{shard.seed} "

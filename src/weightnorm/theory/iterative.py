@@ -12,7 +12,7 @@ import numpy as np
 from .. import _validate
 from .._validate import Vector
 from ..problems import require_least_squares
-from ..problems.factorisation import scaled_norm
+from ..problems.factorisation import EPS, scaled_norm
 from ..problems.iterative import Iterated, solve
 from ._sign import ROUNDING, STUCK
 from .limits import Limit, limit_perp
@@ -32,7 +32,7 @@ class IterativeLimit(Limit):
         and what that does to the scalar equation; 2‖x∞⊥‖ more where the sign of the scale is not
         settled. It is meant to be large rather than small.
     num_passes : int
-        How many times A was read.
+        How many times A was read: fewer where x* was known from before.
     weights, scale, norm, perp_norm, distance, assumptions, paper, applies, failing
         As in `Limit`. Where only an integration would settle the sign of the scale, `applies` is
         False.
@@ -63,6 +63,8 @@ class Iterative:
         The start's scale, and ‖w0⊥‖ of its unit direction.
     solution : Iterated
         x*.
+    solution_error : float
+        An estimate of its error, with what the split of w0 met of A.
     perp : (d,) array
         w0⊥.
     perp_error : float
@@ -80,6 +82,7 @@ class Iterative:
     g0: float
     q0: float
     solution: Iterated
+    solution_error: float
     perp: Vector
     perp_error: float
     seen: Vector
@@ -118,7 +121,8 @@ def set_up_iterative(problem: Any, scale: Any, direction: Any) -> Iterative:
     given = direction.compute() if _validate.is_dask(direction) else direction
     unit = _validate.direction("direction", given, problem.shape[1])
     operator, y = problem.operator, np.asarray(problem.y, dtype=np.float64)
-    solution = solve(operator, y)
+    known = problem.is_iterated
+    solution = problem.iterate()
     if not solution.weights.any():
         raise ValueError(
             "y is zero, or wholly out of A's reach: then x* = 0 and the theory does not apply"
@@ -128,7 +132,9 @@ def set_up_iterative(problem: Any, scale: Any, direction: Any) -> Iterative:
     rest = unit - first.weights
     second = solve(operator, np.asarray(operator @ rest))
     rest = rest - second.weights
-    error = min(first.error, second.error + float(np.finfo(np.float64).eps))
+    met = [each.smallest for each in (solution, first, second) if each.smallest > 0.0]
+    smallest = min(met, default=0.0)
+    error = min(first.error_above(smallest), second.error_above(smallest) + EPS)
     q0 = float(np.linalg.norm(rest))
     if q0 <= 4.0 * error:  # a start in the row space, as far as can be told
         q0, rest = 0.0, np.zeros_like(rest)
@@ -137,12 +143,13 @@ def set_up_iterative(problem: Any, scale: Any, direction: Any) -> Iterative:
         g0,
         min(q0, 1.0),
         solution,
+        solution.error_above(smallest),
         rest,
         error,
         seen,
         y,
         np.asarray(operator.T @ y),
-        sum(each.num_passes for each in done) + 3,
+        sum(each.num_passes for each in (done[1:] if known else done)) + 3,
         all(each.converged for each in done),
     )
 
@@ -165,10 +172,11 @@ def flow_limit_by_iteration(
     """
     found, c = set_up_iterative(problem, scale, direction), ratio
     gstar, q0, settled = found.gstar, found.q0, found.sign(c)
+    missed = found.solution_error
     perp = float(limit_perp(found.g0, gstar, q0, c))
     norm = float(np.hypot(gstar, perp))
     # what the errors of g* and q0 do to ‖x∞⊥‖, one at a time
-    low, high = max(gstar - found.solution.error, 0.5 * gstar), gstar + found.solution.error
+    low, high = max(gstar - missed, 0.5 * gstar), gstar + missed
     near = limit_perp(
         found.g0,
         [low, high, gstar, gstar],
@@ -176,7 +184,7 @@ def flow_limit_by_iteration(
         c,
     )
     share = perp / q0 if q0 > 0 else 0.0
-    error = found.solution.error + share * found.perp_error + float(np.abs(near - perp).max())
+    error = missed + share * found.perp_error + float(np.abs(near - perp).max())
     sign = settled[0]
     if not settled[1].holds:  # it may be the other one
         error += 2.0 * perp
