@@ -108,11 +108,9 @@ class Blocks(Factorisation):
             return (self.first @ z, None) if self.second is None else (self.first, self.second @ z)
 
     def _measured(self, X: Any) -> tuple[Array, Vector]:
-        """z = Vᵀx, once more of what x − Vz leaves, and the length of the rest."""
+        """z = Vᵀx, and the length of x − Vz: from ‖x‖² less ‖z‖² it would have half the digits."""
         z, _ = self._products("products with starts", X, None)
-        more, squares = self._products("what is left of starts", X, z)
-        with np.errstate(invalid="ignore"):
-            return z + more, np.sqrt(np.maximum(squares - (more * more).sum(axis=1), 0.0))
+        return z, np.sqrt(self._products("what is left of starts", X, z)[1])
 
     def _products(self, what: str, X: Any, z: Array | None) -> tuple[Array, Vector]:
         """Vᵀr and ‖r‖² of r = x − Vz, row by row: one pass."""
