@@ -396,7 +396,7 @@ def planned(text: str, data: dict[str, Any]) -> str:
     """docs/larger-than-memory.md with its measured part made anew."""
     head, rest = text.split("<!-- measured -->\n", 1)
     lines = plan_lines(data["larger"]) if data.get("larger") else []
-    part = "\n".join(_wrapped(lines)) + "\n"
+    part = "".join(f"{line}\n" for line in _wrapped(lines)) if lines else ""
     return head + "<!-- measured -->\n" + part + "<!-- end -->" + rest.split("<!-- end -->", 1)[1]
 
 

@@ -86,13 +86,15 @@ def solve(A: Any, right_side: Vector, max_iterations: int | None = None) -> Iter
     require_squares(A)
     operator = aslinearoperator(A)
     limit = 20 * max(A.shape) if max_iterations is None else max_iterations
-    _require_range(operator.rmatvec(right_side), right_side)
+    seen = _checked_norm(operator.rmatvec(right_side), right_side)
     answer = lsqr(operator, right_side, atol=TIGHT, btol=TIGHT, conlim=0.0, iter_lim=limit)
     x, stop, count, norm, condition = answer[0], answer[1], answer[2], answer[5], answer[6]
     residual = right_side - operator.matvec(x)
     slope = scaled_norm(operator.rmatvec(residual))
     # the smallest singular value met, from LSQR's own estimates of ‖A‖ and of its condition
     smallest = float(norm / condition) if condition > 0 else 0.0
+    if norm == 0.0:  # one step was enough: b is a left singular vector
+        norm = smallest = seen
     return Iterated(
         weights=np.asarray(x),
         num_passes=2 * int(count) + 4,
@@ -104,11 +106,12 @@ def solve(A: Any, right_side: Vector, max_iterations: int | None = None) -> Iter
     )
 
 
-def _require_range(product: Vector, right_side: Vector) -> None:
-    """Refuse an A whose square over- or underflows, as far as Aᵀb shows it."""
+def _checked_norm(product: Vector, right_side: Vector) -> float:
+    """‖Aᵀb‖/‖b‖; an A is refused whose square over- or underflows, as far as that shows it."""
     size, length = scaled_norm(product), scaled_norm(right_side)
     norm = size / length if length > 0 else 0.0
     if norm != 0.0 and not 1.0 / LARGEST < norm < LARGEST:
         raise ValueError(
             f"A has a norm of about {norm:.3g}, whose square over- or underflows; rescale A and y"
         )
+    return norm
