@@ -644,6 +644,24 @@ def test_a_run_goes_on_from_memory_to_blocks_and_back():
     assert A.reads == 2.0
 
 
+def test_a_pass_that_was_broken_off_still_sees_its_starts():
+    memory, A, _ = counted()
+    broken = [True]
+
+    def progress(done, total):
+        if broken and done:
+            broken.clear()
+            raise KeyboardInterrupt
+
+    blocks = wn.LeastSquares(da.from_array(A, chunks=(-1, 90)), memory.y, progress=progress)
+    w0 = wn.datasets.random_direction(400, seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        wn.theory.flow_limit(blocks, 1.0, w0)
+    A.entries = 0
+    wn.theory.flow_limit(blocks, 1.0, w0)
+    assert A.reads == 1.0
+
+
 def test_another_y_before_the_first_pass_reads_once_each():
     memory, A, blocks = counted()
     w0 = wn.datasets.random_direction(400, seed=1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._validate import is_dask
 from .engine.batch import penalised
 from .engine.loop import Policy, gradient_vanishes, relative_gradient
 from .foresight import undisturbed
@@ -124,7 +125,7 @@ def _two_cycle(run: Any) -> str | None:
     step, position = float(grow(clock)), run.batch.position()
     try:
         unit = run.frame.lift(position.unit[0])
-        if hasattr(unit, "dask"):  # to be told would cost a pass over the data
+        if is_dask(unit):  # to be told would cost a pass over the data
             return None
         now = two_cycle(run.problem, float(position.scale[0]), unit, step)
         start = two_cycle(run.problem, run.start_scale, unit, step)

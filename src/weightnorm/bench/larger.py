@@ -5,6 +5,7 @@ what it costs at other sizes.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,7 @@ def _write_wide(folder: Path, shape: tuple[int, int]) -> None:
     plain.flush()
     np.save(folder / "y.npy", y)
     np.save(folder / "solution.npy", solution)
+    os.sync()  # or the first to be measured would share the disk with what is still being written
 
 
 def _write_tall(folder: Path, shape: tuple[int, int]) -> None:
@@ -153,6 +155,7 @@ def _write_tall(folder: Path, shape: tuple[int, int]) -> None:
         x += np.linalg.solve(gram, slope)
     np.save(folder / "y.npy", y)
     np.save(folder / "solution.npy", x)
+    os.sync()
 
 
 def _model(folder: Path, wide: dict[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class ChunkedLeastSquares(LeastSquares):
 
     def _targets(self, y: Any) -> Any:
         """y in memory; for a tall A as it is, in the blocks of A's rows."""
-        if not hasattr(y, "dask"):
+        if not _validate.is_dask(y):
             return as_targets(y, self.shape[0], self.shape)
         if y.shape != self.shape[:1]:
             raise ValueError(
@@ -87,7 +87,8 @@ class ChunkedLeastSquares(LeastSquares):
         for name in (*drop, "factorisation") if self.is_tall else drop:
             other.__dict__.pop(name, None)
         other.y, other._iterative_solution, other.solution = self._targets(y), None, None
-        other._starts = self._starts.copy()
+        if not self.is_factorised:
+            other._starts = self._starts.copy()
         return other
 
     def centred(self) -> LeastSquares:
@@ -127,10 +128,11 @@ class ChunkedLeastSquares(LeastSquares):
             found: Any = factorise_rows(self.A, self.y, self.progress, self.cost())
         else:
             starts = self._starts
-            expected = starts.taken(max(MANY, self.shape[0]))
+            waiting = starts.waiting(max(MANY, self.shape[0]))
             found = factorise_columns(
-                self.A, expected, starts.names, self.refine, self.progress, self.cost()
+                self.A, waiting, starts.names, self.refine, self.progress, self.cost()
             )
+            starts.seen()
         largest = float(found.singular_values.max(initial=0.0))
         if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
             raise ValueError(
@@ -296,7 +298,7 @@ class ChunkedLeastSquares(LeastSquares):
     def _in_blocks(self, x: Any) -> Any:
         import dask.array as da
 
-        x = x if hasattr(x, "dask") else da.from_array(_points(x), chunks=-1)
+        x = x if _validate.is_dask(x) else da.from_array(_points(x), chunks=-1)
         return x.rechunk((self.A.chunks[1],))
 
     def perp_and_distance(self, weights: Any, columns: bool) -> tuple[float, float]:
@@ -341,8 +343,8 @@ def _finite(product: Any) -> Vector:
 
 
 def _in_memory(x: Any) -> Any:
-    return x.compute() if hasattr(x, "dask") else x
+    return x.compute() if _validate.is_dask(x) else x
 
 
 def _points(x: Any) -> Any:
-    return x if hasattr(x, "dask") else _validate.vector_or_rows("x", x)
+    return x if _validate.is_dask(x) else _validate.vector_or_rows("x", x)

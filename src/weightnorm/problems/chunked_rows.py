@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._blas import one_thread
-from .._validate import Vector
+from .._validate import Vector, is_dask
 from .blocks import MERGED, block_bytes, merged, require_array, require_finite_block
 from .factorisation import EPS, Explicit, Factorisation, scaled_norm, tall_svd
 from .passes import Cost, run_pass
@@ -54,7 +54,7 @@ def factorise_rows(A: Any, y: Any, told: Any, cost: Cost) -> Rows:
 
     d, sizes = A.shape[1], merged(A.chunks[0], MERGED * A.shape[1])
     A = A.rechunk({0: sizes})
-    column = (y if hasattr(y, "dask") else da.from_array(y, chunks=-1))[:, None].rechunk((sizes, 1))
+    column = (y if is_dask(y) else da.from_array(y, chunks=-1))[:, None].rechunk((sizes, 1))
     triangles = da.map_blocks(
         _leaf,
         A,

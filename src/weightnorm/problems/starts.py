@@ -58,13 +58,13 @@ class Starts:
         self._keep(keys, rows)
         return rows
 
-    def taken(self, most: int) -> Any:
+    def waiting(self, most: int) -> Any:
         """The first of the starts so far as one array (n, d), for the first pass; None without
         any. The others are measured when they are needed.
         """
         import dask.array as da
 
-        waiting, self._waiting = self._waiting or {}, None
+        waiting = self._waiting or {}
         keys = list(waiting)[:most]
         rows = [waiting[key] for key in keys]
         if not rows:
@@ -72,6 +72,10 @@ class Starts:
         together = da.stack(rows).rechunk((-1, self.chunks))
         self.names[together.name] = tuple(keys)
         return together
+
+    def seen(self) -> None:
+        """The first pass is over: no start need wait for it any more."""
+        self._waiting = None
 
     def _keep(self, keys: tuple[Any, ...], rows: Any, *others: Any) -> None:
         for array in (rows, *others):
