@@ -96,14 +96,14 @@ def test_small_shards_travel_in_batches_and_few_at_a_time(client, tmp_path):
 
 def test_twenty_workers_are_killed(tmp_path):
     """With workers that come back; each death takes along whatever it was doing."""
-    config = load_config(write(tmp_path, seeds=240, max_steps=200_000))
+    config = load_config(write(tmp_path, seeds=240, max_steps=60_000))
     local = run(config, tmp_path / "local", threads=2)
     chance, kills, over = random.Random(0), [], threading.Event()
     with connected(workers=2) as client:
 
         def kill():
             while not over.is_set():
-                time.sleep(chance.uniform(0.05, 0.8))
+                time.sleep(chance.uniform(0.02, 0.4))
                 try:
                     pids = list(client.run(os.getpid, on_error="ignore").values())
                     os.kill(chance.choice(pids), signal.SIGKILL)
@@ -185,7 +185,7 @@ def stop(process):
 
 def test_the_scheduler_is_killed_and_the_sweep_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "PATIENCE", 4.0)
-    config = load_config(write(tmp_path, seeds=60, max_steps=200_000))
+    config = load_config(write(tmp_path, seeds=60, max_steps=100_000))
     run(config, tmp_path / "local", threads=2)
     out = tmp_path / "there"
     for attempt in range(2):
