@@ -13,6 +13,7 @@ LONG = (
     "test_contract.py",
     "test_sweeps.py",
     "test_chunked.py",
+    "test_chunked_reads.py",
     "test_chunked_cluster.py",
     "test_examples.py",
     "test_sensing.py",

@@ -49,8 +49,8 @@ class Blocks(Factorisation):
     second: Matrix | None
     names: dict[str, tuple[Any, ...]]
     known: Known
-    told: Any = None
-    cost: Cost = Cost(0, 0.0, 0, 2)  # noqa: RUF009 (a frozen value)
+    told: Any
+    cost: Cost
 
     def lift(self, coordinates: Array) -> Any:
         """V z as a Dask array (d,), or (n, d) row by row; nothing is read yet."""

@@ -220,9 +220,8 @@ def compute_on(
     ------
     ClusterError
         If no worker or no scheduler is left, a shard takes its worker along time and again, or a
-        worker has other versions.
+        worker that joined later has other versions: see `require_same_versions`.
     """
-    require_same_versions(client)
     sweep = _Sweep(client, config, iter(shards), finished, compute)
     try:
         sweep.run()
