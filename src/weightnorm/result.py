@@ -19,10 +19,26 @@ from .history import History
 class Status(StrEnum):
     """Why a run stopped. Each compares equal to its name: `result.status == "converged"`.
 
-    `undefined` occurs in sweeps only (a step that divides by a zero scale), `max_time` for flows
-    only.
+    Attributes
+    ----------
+    CONVERGED
+        The loss, or the gradient, is as small as was asked for.
+    MAX_STEPS
+        All the steps that were allowed are made.
+    DIVERGED
+        The loss, or the weights, are no longer finite numbers.
+    STATIONARY
+        Steps no longer move the weights, above the tolerance; the message says where it is stuck.
+    UNDEFINED
+        In sweeps only: a step that divides by a scale of zero.
+    MAX_TIME
+        For flows only: the time is over.
 
+    Examples
+    --------
     >>> from weightnorm import Status
+    >>> Status.CONVERGED == "converged"
+    True
     >>> Status("stationary").code
     3
     """

@@ -97,7 +97,24 @@ def _count_table() -> str:
 
 
 def to_markdown(certificate: Certificate) -> str:
-    """The page of every claim, from a certificate of all of them."""
+    """The page of every claim, from a certificate of all of them.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of `verify`.
+
+    Returns
+    -------
+    str
+        Markdown; `weightnorm verify --markdown FILE` writes it.
+
+    Examples
+    --------
+    >>> from weightnorm.certificate import to_markdown, verify
+    >>> to_markdown(verify(only=["invariant"], instances=2)).splitlines()[0]
+    '# Every claim of the paper, checked'
+    """
     wrong = [line.claim for line in certificate.lines if line.claim.kind == "false"]
     wrong = [claim for claim in wrong if claim.group in COUNTED]
     lost = sum(claim.conclusion == "no" for claim in wrong)
@@ -113,7 +130,7 @@ def to_markdown(certificate: Certificate) -> str:
     parts += [*_paragraphs(MESSAGE), *_paragraphs(balance), *_paragraphs(SYMBOLS)]
     parts += [_count_table(), *_paragraphs(HOW), f"```python\n{PREAMBLE}```\n"]
     parts += [
-        _wrap("This page is written by `weightnorm verify --markdown docs/claims.md`.") + "\n"
+        _wrap("This page is written by `weightnorm verify --markdown docs/erratum/claims.md`.") + "\n"
     ]
     rows = ["| claim | in the paper | class | does the conclusion survive? |", "|---|---|---|---|"]
     rows += [
@@ -202,7 +219,25 @@ HEADINGS = {
 
 
 def to_erratum(certificate: Certificate) -> str:
-    """The erratum: what to read instead, place by place, ready for a PDF."""
+    """The erratum: what to read instead, place by place, ready for a PDF.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of `verify`.
+
+    Returns
+    -------
+    str
+        Markdown with a title for pandoc; `weightnorm verify --erratum FILE` writes it.
+
+    Examples
+    --------
+    >>> from weightnorm.certificate import to_erratum, verify
+    >>> page = to_erratum(verify(only=["flow-limit"], instances=2))
+    >>> "**Theorem 2.6, Part I, (7)** [flow-limit]" in page
+    True
+    """
     by_kind = {kind: [] for kind in HEADINGS}  # type: dict[str, list[Line]]
     for line in certificate.lines:
         if line.claim.kind in by_kind:
@@ -223,7 +258,8 @@ def to_erratum(certificate: Certificate) -> str:
     parts.append(
         _wrap(
             "Names in brackets are items; those that hold as printed, and those beyond the paper, "
-            "are in docs/claims.md of the software weightnorm, with proofs and code for every item."
+            "are on the page of all claims in the documentation of weightnorm, with proofs and code for "
+            "every item."
         )
         + "\n"
     )

@@ -127,7 +127,16 @@ class Evaluation:
 
 
 class Sampling(Protocol):
-    """How a method draws its samples: which rows each step sees, and with what noise."""
+    """How a method draws its samples: which rows each step sees, and with what noise.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> sampling = wn.RPGD(0.1, 0.1, batch_size=2, seed=0).sampling
+    >>> rows, noise = sampling.draws(num_samples=5).at(0)
+    >>> len(rows), noise
+    (2, None)
+    """
 
     def draws(self, num_samples: int) -> Any:
         """The draws for a problem of so many samples.
@@ -148,6 +157,13 @@ class Sampling(Protocol):
 class Method(Protocol):
     """A training rule. It has two schedules: the vector's first, the scale's second.
 
+    More are asked for where they exist: `blocks`, "all" or "columns" (one scale per column);
+    `sampling`, a `Sampling`, for a method that trains on random parts of the data; `free_norm`,
+    True for a method whose ‖w‖ is its own, so that a run that goes on from another such method
+    keeps it; `needs_predictions`, True for one that asks the problem for `normal(w)`. Where the
+    scale of the state is not that of the weights, `own_scale(problem, scale, unit)` makes it from
+    that of the weights scale·unit, and `weights_scale(problem, scale, unit)` leads back.
+
     Attributes
     ----------
     name : str
@@ -161,12 +177,12 @@ class Method(Protocol):
         counts only in the body of the class that has the rule: a subclass of ours with a rule of
         its own says it again.
 
-    More are asked for where they exist: `blocks`, "all" or "columns" (one scale per column);
-    `sampling`, a `Sampling`, for a method that trains on random parts of the data; `free_norm`,
-    True for a method whose ‖w‖ is its own, so that a run that goes on from another such method
-    keeps it; `needs_predictions`, True for one that asks the problem for `normal(w)`. Where the
-    scale of the state is not that of the weights, `own_scale(problem, scale, unit)` makes it from
-    that of the weights scale·unit, and `weights_scale(problem, scale, unit)` leads back.
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> method = wn.RPGD(0.1, 0.2)
+    >>> method.name, method.has_scale, len(method.schedules)
+    ('RPGD', True, 2)
     """
 
     name: ClassVar[str]

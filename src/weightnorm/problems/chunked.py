@@ -32,7 +32,7 @@ class ChunkedLeastSquares(LeastSquares):
 
     `LeastSquares(A, y)` makes one where A is a Dask array. The first run, sweep or limit reads A
     once; all later ones from the same starts read nothing. Weights of a wide A are Dask arrays,
-    which read A once more when they are computed or stored. See docs/larger-than-memory.md.
+    which read A once more when they are computed or stored. See docs/guides/larger-than-memory.md.
 
     Parameters
     ----------

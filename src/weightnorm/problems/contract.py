@@ -33,6 +33,26 @@ FLAT = 16 * float(np.finfo(np.float64).eps)
 class Problem(ABC):
     """A function to minimise over weights x, or over a scale and a direction.
 
+    A problem of your own gives `dimension` and `value_and_gradient`; then every method runs on it.
+    What it knows better it overrides.
+
+    Attributes
+    ----------
+    dimension : int
+        The number of weights.
+    num_samples : int
+        Samples that a method may draw from; 0 where there are none.
+    floor : float or None
+        The smallest loss there is, where it is known.
+    curvature : float or None
+        λmax, the largest curvature, for curvature steps.
+    reference : array or None
+        The solution that distances are measured from.
+    has_label_noise : bool
+        Whether y are numbers that noise may be added to.
+    converges_at_optimum : bool
+        Whether a zero gradient means that a run has converged, whatever its loss.
+
     Examples
     --------
     >>> import numpy as np, weightnorm as wn
@@ -308,6 +328,15 @@ class Reduction:
     ----------
     problem : Problem
         The problem in these coordinates.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> problem = wn.datasets.make_regression(num_samples=20, num_features=50, seed=0)
+    >>> w0 = wn.datasets.random_direction(50, seed=0)
+    >>> coordinates, frame = problem.reduce().start(w0)
+    >>> coordinates.size < 22, frame.lift(coordinates).shape
+    (True, (50,))
     """
 
     problem: Any
@@ -341,7 +370,23 @@ class Reduction:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The coordinate axes of one start: what turns coordinates back into weights."""
+    """The coordinate axes of one start: what turns coordinates back into weights.
+
+    Attributes
+    ----------
+    reduction : Reduction
+        Whose coordinates they are.
+    axes : tuple
+        Whatever `Reduction.lift` needs to know of the start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.problems import Reduction
+    >>> coordinates, frame = Reduction(problem=None).start(np.array([0.6, 0.8]))
+    >>> frame.lift(coordinates)  # the plain reduction changes nothing
+    array([0.6, 0.8])
+    """
 
     reduction: Any
     axes: tuple[Any, ...] = ()

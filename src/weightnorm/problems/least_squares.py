@@ -371,6 +371,14 @@ def require_least_squares(problem: Any) -> LeastSquares:
     ------
     TypeError
         If it is something else: some facts are known of least squares only.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> from weightnorm.problems import require_least_squares
+    >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    >>> require_least_squares(problem) is problem
+    True
     """
     if not isinstance(problem, LeastSquares):
         raise TypeError(

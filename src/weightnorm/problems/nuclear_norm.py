@@ -32,6 +32,11 @@ class NotCertified(RuntimeError):  # noqa: N818  (what happened, like KeyboardIn
 
     `MatrixSensing.min_nuclear_norm` raises it.
 
+    Parameters
+    ----------
+    *args
+        The message: what was found instead of a certificate.
+
     Examples
     --------
     A sensor that is antisymmetric sees nothing of a symmetric matrix:

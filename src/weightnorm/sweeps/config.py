@@ -100,7 +100,38 @@ MethodName = Annotated[str, AfterValidator(_method_name), Field(max_length=200)]
 
 
 class SweepConfig(Strict):
-    """A whole sweep."""
+    """A whole sweep: what a sweep file says, or the same from Python.
+
+    Parameters
+    ----------
+    name : str
+        The results are written to NAME.nc.
+    starts : dict
+        Where runs start: `scales` and `num_directions`.
+    methods : dict of str to dict
+        One table per method, each with its `kind` and its steps.
+    problems : dict, optional
+        What is solved; a list becomes a dimension. Regression problems by default.
+    steps : list of float, optional
+        Step sizes, a dimension: in a method "step" stands for each of them.
+    tolerance : float
+        Runs stop at loss ≤ tolerance.
+    max_steps : int
+        Updates a run may make.
+    gradient_tolerance : float, optional
+        Runs have converged at a gradient of this share of its terms.
+
+    Examples
+    --------
+    >>> from weightnorm.sweeps import SweepConfig
+    >>> config = SweepConfig(
+    ...     name="two-scales",
+    ...     starts={"scales": [0.5, 2.0]},
+    ...     methods={"rpgd": {"kind": "rpgd", "direction_step": 0.1, "scale_step": 0.1}},
+    ... )
+    >>> config.tolerance
+    1e-05
+    """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)] = Field(
         description="the results are written to NAME.nc"

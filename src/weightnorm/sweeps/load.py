@@ -29,7 +29,7 @@ class ConfigError(ValueError):
 
 
 def load_config(path: Path) -> SweepConfig:
-    """Read and check a sweep file.
+    '''Read and check a sweep file.
 
     Parameters
     ----------
@@ -44,7 +44,24 @@ def load_config(path: Path) -> SweepConfig:
     ------
     ConfigError
         Naming every key that is wrong, what it holds, and what it should.
-    """
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from weightnorm.sweeps import load_config
+    >>> text = """
+    ... name = "one"
+    ... [starts]
+    ... scales = [1.0]
+    ... [methods.gd]
+    ... kind = "gd"
+    ... step = 0.1
+    ... """
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "one.toml"
+    >>> _ = path.write_text(text, encoding="utf-8")
+    >>> load_config(path).name
+    'one'
+    '''
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -49,7 +49,7 @@ error that names it.
   matrix sensing recovery_error instead of distance.
 - Work is kept in `NAME.shards`, so that an interrupted sweep goes on; delete that folder when the
   results are final. `NAME.nc` from another configuration is replaced only with `--overwrite`.
-- On a Dask cluster, on SLURM, in several processes: docs/cluster.md.
+- On a Dask cluster, on SLURM, in several processes: the guide “On a cluster”.
 - One cell again: `weightnorm.sweeps.rerun(data.sel(…))`; the attribute `recipe` of the file says
   how to do it by hand.
 """
