@@ -5,10 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 TORCH_STAMP := $(VENV)/.installed-torch
+DOCS_STAMP := $(VENV)/.installed-docs
+SITE := docs/_build/html
 # Most of what is installed is never imported: what is, is compiled then.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install install-torch test rounding test-long test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs lock clean
+.PHONY: help install install-torch test rounding test-long test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs docs-setup pages lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
@@ -22,7 +24,9 @@ help:
 	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
 	@echo "make bench       install the peers and measure against them, side by side"
 	@echo "make bridge      train last layers with PyTorch against their predicted ends (20 minutes)"
-	@echo "make docs        write docs/claims.md, erratum.md, priors.md and steps.md anew, from what they tell of"
+	@echo "make docs        build the documentation site, with warnings as errors, and check its links (3 minutes)"
+	@echo "make docs-setup  what make docs needs: Sphinx from PyPI, KaTeX from npm"
+	@echo "make pages       write the generated pages (claims, erratum, priors, steps) anew, from what they tell of"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
 
@@ -45,9 +49,11 @@ $(TORCH_STAMP): $(STAMP) requirements-torch.lock
 	$(BIN)/python -m pip install $(QUIETLY) -r requirements-torch.lock
 	@touch $@
 
+PYTHON_FILES := src tests examples tools docs/conf.py docs/_ext conftest.py
+
 lint: $(STAMP)
-	$(BIN)/ruff check src tests examples tools conftest.py
-	$(BIN)/ruff format --check src tests examples tools conftest.py
+	$(BIN)/ruff check $(PYTHON_FILES)
+	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -99,16 +105,33 @@ bridge: $(TORCH_STAMP)
 reproduce: $(STAMP)
 	$(BIN)/weightnorm reproduce all --out reproduced
 
-docs: $(STAMP)
-	$(BIN)/weightnorm verify --markdown docs/claims.md --erratum docs/erratum.md
-	$(BIN)/python examples/priors.py --all > docs/priors.md
-	$(BIN)/python examples/steps.py > docs/steps.md
-	$(BIN)/python examples/steps.py --json > docs/steps.json
+pages: $(STAMP)
+	$(BIN)/weightnorm verify --markdown docs/erratum/claims.md --erratum docs/erratum/erratum.md
+	$(BIN)/python examples/priors.py --all > docs/guides/priors.md
+	$(BIN)/python examples/steps.py > docs/guides/steps.md
+	$(BIN)/python examples/steps.py --json > docs/guides/steps.json
+
+docs-setup: $(DOCS_STAMP)
+
+$(DOCS_STAMP): $(STAMP) requirements-docs.lock docs/package-lock.json
+	@command -v npm > /dev/null || { echo "make docs needs Node.js with npm, for KaTeX: apt-get install nodejs npm"; exit 1; }
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements-docs.lock
+	cd docs && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+# From nothing each time, so that no page of yesterday stays; the site then needs no network, nor does this.
+docs: $(DOCS_STAMP)
+	rm -rf docs/_build docs/gallery docs/reference/generated
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs $(SITE)
+	$(BIN)/python tools/site.py $(SITE)
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 		--extra all --extra dask --extra dev --python-version 3.11 pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--group docs --constraint requirements.lock --python-version 3.11 -o requirements-docs.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf docs/_build docs/gallery docs/reference/generated docs/node_modules
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

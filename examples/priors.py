@@ -9,7 +9,7 @@ of the prior that cross-validation chooses come with their standard errors, spli
 Then three data sets without a prior: minimum norm, early stopping, ridge and lasso.
 
 Run it: python examples/priors.py [--all]   (a few seconds; --all: a minute or two, the whole page
-docs/priors.md)
+docs/guides/priors.md)
 """
 
 import sys

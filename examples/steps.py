@@ -1,4 +1,4 @@
-"""Which step sizes can I use? The page docs/steps.md, with every number computed here.
+"""Which step sizes can I use? The page docs/guides/steps.md, with every number computed here.
 
 Weights x = g·w/‖w‖: a step γ for the scale g and a step η for the direction w. One worked problem,
 20 equations with 50 unknowns, from one start; runs beside what the theory says of them. What the

@@ -1,7 +1,7 @@
 """The bridge between theory and PyTorch, one command: `make bridge`.
 
 python tools/bridge.py            train and predict (about 20 minutes on two cores), and write
-                                  benchmarks/bridge.json, the figure and docs/torch-bridge.md
+                                  benchmarks/bridge.json, the figure and docs/guides/torch-bridge.md
 python tools/bridge.py --write    only the figure and the page, from benchmarks/bridge.json
 """
 
@@ -18,7 +18,8 @@ import numpy as np
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "bridge.json"
-PAGE, FIGURE = ROOT / "docs" / "torch-bridge.md", ROOT / "docs" / "images" / "torch-bridge.png"
+PAGE = ROOT / "docs" / "guides" / "torch-bridge.md"
+FIGURE = ROOT / "docs" / "images" / "torch-bridge.png"
 NAMES = {
     "gd": "gradient descent (SGD)",
     "wn": "torch's weight_norm + SGD",
@@ -61,10 +62,10 @@ between {data["cases"][0]["start_over_smallest"][0]:.1f} and
 {data["cases"][0]["start_over_smallest"][-1]:.0f} times the smallest norm that fits the data.
 Before that, `weightnorm.torch.predict_last_layer` said where each row ends. The whole of it is one
 command, `make bridge`; all numbers are in
-[benchmarks/bridge.json](../benchmarks/bridge.json).
+[benchmarks/bridge.json](../../benchmarks/bridge.json).
 
 ![Norm at the end of training against the norm of the start, both over the smallest norm, for four
-methods; the predicted lines run through the trained points](images/torch-bridge.png)
+methods; the predicted lines run through the trained points](../images/torch-bridge.png)
 
 Every prediction is for the learning rate used; "small steps" is how far off the same theory is that
 leaves the size of the steps out (for frozen steps it is not computed). Each row says how far

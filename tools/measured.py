@@ -1,5 +1,5 @@
-"""docs/benchmarks.md and the README's "Five numbers", written from benchmarks/latest.json: `python
-tools/measured.py` writes them anew.
+"""docs/benchmarks/index.md and the plans of docs/guides/larger-than-memory.md, written from
+benchmarks/latest.json: `python tools/measured.py` writes them anew.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "## Five numbers\n", "\n## Read on\n"
+BENCHMARKS = ROOT / "docs" / "benchmarks" / "index.md"
+PLANNED = ROOT / "docs" / "guides" / "larger-than-memory.md"
 NAMES = {
     "JAX, jit(vmap(while_loop))": "JAX, `jit(vmap(while_loop))`",
     "JAX in our 21 coordinates": "JAX, given our 21 coordinates",
@@ -88,6 +89,8 @@ def models_lines(cases: dict[str, Any] | None) -> list[str]:
         for case in cases["one_run"]
     )
     return [
+        "## Logistic models",
+        "",
         f"A step of rPGD on a logistic model takes {alone}. In a sweep of {many['runs']} runs at "
         f"m = {many['m']} it takes",
         f"{nanoseconds(each['weightnorm'], False)} ns per run, "
@@ -129,6 +132,8 @@ def torch_lines(costs: dict[str, Any] | None) -> list[str]:
     whole, update = costs["whole_step_seconds"], costs["update_seconds"]
     over, peer = costs["whole_step_over_sgd"], costs["whole_step_over_weight_norm"]
     lines = [
+        "## PyTorch",
+        "",
         f"A step in PyTorch ({costs['network']}; the least of many interleaved repeats):",
         "",
         "| optimiser | whole step | update alone |",
@@ -146,7 +151,8 @@ def torch_lines(costs: dict[str, Any] | None) -> list[str]:
         f"`weight_norm` with SGD. RPGD's update takes {costs['update_over_foreach_by_hand']:.2f} "
         "of the time of the same operations written by hand with foreach, and geoopt's "
         f"RiemannianSGD {costs['geoopt_update_over_ours']:.1f} times as long. What a last layer "
-        "does against what was predicted of it: [torch-bridge.md](torch-bridge.md).",
+        "does against what was predicted of it: "
+        "[a last layer whose end is known](../guides/torch-bridge.md).",
         "",
     ]
 
@@ -191,6 +197,8 @@ def larger_lines(found: dict[str, Any] | None) -> list[str]:
     ours = wide["rows"]["ours"]
     over = ours["first_pass"] / wide["rows"]["blocks"]["seconds"]
     return [
+        "## Larger than memory",
+        "",
         f"A wide array of {wide['shape'][0]} × {wide['shape'][1]:,} "
         f"({wide['bytes'] / 1e9:.1f} GB, condition number 20) in zarr, every process limited to "
         f"{wide['limit_bytes'] / 1e9:g} GB of data (RLIMIT_DATA), two threads. Ours read A "
@@ -255,6 +263,8 @@ def cluster_lines(case: dict[str, Any] | None) -> list[str]:
     if not case:
         return []
     return [
+        "## On a cluster",
+        "",
         f"A sweep of {case['shards']} shards takes {case['cluster_over_threads']:.2f} times as "
         "long on a Dask cluster of two local workers as on two threads "
         f"({case['seconds']['cluster']:.1f} s), and writes "
@@ -285,12 +295,19 @@ def page(data: dict[str, Any]) -> str:
     heavy = ", ".join(f"{momentum[name]['heavy ball']:.2f}" for name in ("gd", "wn", "rpgd"))
     nesterov = ", ".join(f"{momentum[name]['Nesterov']:.2f}" for name in ("gd", "wn", "rpgd"))
     lines = [
+        "## Five numbers",
+        "",
+        *five_numbers(data),
+        "",
         f"`make bench` on {machine['date']}, {machine['cores']} cores of an {machine['processor']} "
         "(a shared virtual machine:",
         f"only ratios within one run count), Python {short['python']}, NumPy {short['numpy']}, "
         f"numba {short['numba']},",
-        f"JAX {short['jax']}, PyTorch {short['torch']}, geoopt {short['geoopt']}. The paper's "
-        "Figure 1 sweep: m = 20, d = 50,",
+        f"JAX {short['jax']}, PyTorch {short['torch']}, geoopt {short['geoopt']}.",
+        "",
+        "## Runs and sweeps",
+        "",
+        "The paper's Figure 1 sweep: m = 20, d = 50,",
         "40 scales × 100 starts, step 0.005, until loss ≤ 1e-5; medians of 5 interleaved repeats, "
         "nanoseconds per",
         "iteration and run.",
@@ -312,8 +329,10 @@ def page(data: dict[str, Any]) -> str:
         f"Figure 4's runs, one per problem, are {many['ratio']:.1f} × faster in one batch than in "
         "a sweep per problem.",
         "",
-        f"A large problem, m = {large['m']:,} and d = {large['d']:,}, {large['steps']:,} "
-        "iterations of the three methods:",
+        "## A large problem",
+        "",
+        f"With m = {large['m']:,} and d = {large['d']:,}, {large['steps']:,} "
+        "iterations of the three methods take",
         f"{large['weightnorm_seconds']:.1f} s from data to answer "
         f"({large['of_which_factorisation']:.1f} s of it the"
         f" factorisation), against {loop:,.0f} s for a",
@@ -324,15 +343,20 @@ def page(data: dict[str, Any]) -> str:
         f"{theory['phase_diagram_200_x_200']:.0f} ms.",
         "",
         *models_lines(data.get("models")),
-        "Matrix sensing, rPGD, per iteration and run:",
+        "## Matrix sensing",
+        "",
+        "rPGD, per iteration and run:",
         "",
         *sensing_table(sensing),
         "",
         f"That is {sensing[0]['flops_per_second'] / 1e9:.0f} and "
         f"{sensing[1]['flops_per_second'] / 1e9:.0f} GFLOP/s,"
         f" {sensing[0]['share_of_matmul']:.0%} and {sensing[1]['share_of_matmul']:.0%} of what a "
-        "large matrix product reaches",
-        f'here. A fit with `method="limit"` takes {fits[0]["ratio"]:.2f} × the time of '
+        "large matrix product reaches here.",
+        "",
+        "## Fits",
+        "",
+        f'A fit with `method="limit"` takes {fits[0]["ratio"]:.2f} × the time of '
         "`scipy.linalg.lstsq` on",
         f"500 × 20,000 and {fits[1]['ratio']:.2f} × on 20,000 × 200, with "
         f"{fits[0]['peak_memory_over_X']:.1f} and"
@@ -342,26 +366,25 @@ def page(data: dict[str, Any]) -> str:
         *larger_lines(data.get("larger")),
         *cluster_lines(data.get("cluster")),
         *torch_lines(data.get("torch")),
-        "All numbers are in [benchmarks/latest.json](../benchmarks/latest.json).",
+        "All numbers are in [benchmarks/latest.json](../../benchmarks/latest.json).",
     ]
-    return "\n".join(["# Measured", "", *_wrapped(lines)]) + "\n"
+    return "\n".join(["# Benchmarks", "", *_wrapped(lines)]) + "\n"
 
 
-def five_numbers(data: dict[str, Any]) -> str:
-    """The five that the README shows."""
+def five_numbers(data: dict[str, Any]) -> list[str]:
+    """The five that matter most."""
     sweep, large, fit = data["sweeps"][1], data["large"], data["fit"][0]
     rows = {row["name"]: row["seconds"] for row in sweep["rows"]}
     ours = [rows["weightnorm"][method] * 1e9 for method in ("gd", "wn", "rpgd")]
     slower = sweep["times_slower"]["JAX, jit(vmap(while_loop))"]["all"]
-    alone = data["sizes"]["rows"][3]["seconds"]["ns"] * 1e9
+    few, many = (data["sizes"]["rows"][i]["seconds"]["ns"] * 1e9 for i in (0, 3))
     loop = large["numpy_loop_seconds_extrapolated_from_50_iterations"]
-    lines = [
+    return [
         f"- A sweep of 4,000 runs takes {ours[0]:.1f}, {ours[1]:.1f} and {ours[2]:.1f} ns per "
         "iteration and run (GD, WN, rPGD),",
         f"  on {data['machine']['cores']} cores; JAX takes {slower:.0f} times as long.",
-        f"- One run takes {alone:.0f} ns per iteration at d = 50 and at d = 50,000: the data is "
-        "read twice, whatever the",
-        "  number of iterations.",
+        f"- One run takes {few:.0f} ns per iteration at d = 50 and {many:.0f} at d = 50,000: the "
+        "data is read twice, whatever the number of iterations.",
         f"- A problem with m = {large['m']} and d = {large['d']:,}, {large['steps']:,} iterations "
         f"of three methods: {large['weightnorm_seconds']:.1f} s, against",
         f"  {loop:.0f} s for a NumPy loop.",
@@ -370,7 +393,6 @@ def five_numbers(data: dict[str, Any]) -> str:
         f"- A fit at the exact limit takes {fit['ratio']:.2f} of the time of `scipy.linalg.lstsq` "
         "on 500 × 20,000.",
     ]
-    return "\n" + "\n".join(_wrapped(lines)) + "\n"
 
 
 def _wrapped(lines: list[str]) -> list[str]:
@@ -390,14 +412,8 @@ def _wrapped(lines: list[str]) -> list[str]:
     return out[:-1]
 
 
-def rewritten(readme: str, data: dict[str, Any]) -> str:
-    """The README with the section made anew."""
-    head, rest = readme.split(BEGIN, 1)
-    return head + BEGIN + five_numbers(data) + END + rest.split(END, 1)[1]
-
-
 def planned(text: str, data: dict[str, Any]) -> str:
-    """docs/larger-than-memory.md with its measured part made anew."""
+    """The guide on data larger than memory with its measured part made anew."""
     head, rest = text.split("<!-- measured -->\n", 1)
     lines = plan_lines(data["larger"]) if data.get("larger") else []
     part = "".join(f"{line}\n" for line in _wrapped(lines)) if lines else ""
@@ -405,10 +421,7 @@ def planned(text: str, data: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
     data = json.loads((ROOT / "benchmarks" / "latest.json").read_text(encoding="utf-8"))
-    readme.write_text(rewritten(readme.read_text(encoding="utf-8"), data), encoding="utf-8")
-    (ROOT / "docs" / "benchmarks.md").write_text(page(data), encoding="utf-8")
-    plans = ROOT / "docs" / "larger-than-memory.md"
-    plans.write_text(planned(plans.read_text(encoding="utf-8"), data), encoding="utf-8")
-    print("wrote docs/benchmarks.md and the five numbers of README.md")
+    BENCHMARKS.write_text(page(data), encoding="utf-8")
+    PLANNED.write_text(planned(PLANNED.read_text(encoding="utf-8"), data), encoding="utf-8")
+    print(f"wrote {BENCHMARKS.relative_to(ROOT)} and {PLANNED.relative_to(ROOT)}")

@@ -1,0 +1,214 @@
+"""Which public names stand together in the reference, and what is said above each group."""
+
+import importlib
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Page:
+    """A module's page: groups of names by title. `elsewhere` are on another page."""
+
+    file: str
+    title: str
+    module: str
+    text: str
+    groups: dict[str, str]
+    elsewhere: str = ""
+    complete: bool = True
+    names: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Names are written as words of a string: less to read than lists."""
+        object.__setattr__(self, "groups", {k: v.split() for k, v in self.groups.items()})
+        object.__setattr__(self, "elsewhere", self.elsewhere.split())
+        object.__setattr__(self, "names", [n for names in self.groups.values() for n in names])
+
+    def faults(self) -> list[str]:
+        """Names that do not exist, and public ones that are left out."""
+        module = importlib.import_module(self.module)
+        unknown = [name for name in self.names if not hasattr(module, name)]
+        public = {name for name in getattr(module, "__all__", ()) if not name.startswith("__")}
+        missing = sorted(public - set(self.names) - set(self.elsewhere)) if self.complete else []
+        return [
+            *([f"the reference names {unknown}, not in {self.module}"] if unknown else []),
+            *([f"the reference leaves out {missing} of {self.module}"] if missing else []),
+        ]
+
+
+PAGES = [
+    Page(
+        "weightnorm",
+        "Runs, problems, methods",
+        "weightnorm",
+        """The names one types after ``import weightnorm as wn``. The modules ``wn.theory``,
+``wn.schedules``, ``wn.datasets`` and ``wn.plot`` have pages of their own.""",
+        {
+            "Train": "run sweep search_step flow gradient_flow",
+            "Methods": "GradientDescent WeightNorm RPGD BatchNorm",
+            "Problems": "LeastSquares GeneralizedLinear MatrixSensing Problem",
+            "What a call returns": "Result Status History Trajectory StepSearch",
+            "What a call raises": "Interrupted NotCertified",
+            "Estimators for scikit-learn": (
+                "WeightNormRegressor WeightNormRegressorCV WeightNormClassifier"
+            ),
+            "Check the theory": "verify",
+        },
+        elsewhere="certificate datasets plot schedules theory",
+    ),
+    Page(
+        "theory",
+        "Theory",
+        "weightnorm.theory",
+        """Where training ends, how fast, and from which starts: functions that predict and never
+run anything. Most return a `Statement` with ``.applies``, ``.assumptions`` and ``.failing``.
+Symbols are those of the :doc:`glossary </reference/glossary>`.""",
+        {
+            "Where does it end?": (
+                "flow_limit gd_limit finite_step_limit batchnorm_limit weight_decay_limit "
+                "linear_layer_limit fixed_scale_limit restart_limit flow_outcome scale_sign"
+            ),
+            "Which steps?": (
+                "stability norm_bracket two_cycle two_cycle_basin escape flow_step_sizes edge_time"
+            ),
+            "Plan a run with a guarantee": (
+                "plan two_phase_a two_phase_b general_matrix general_matrix_any "
+                "general_matrix_random general_matrix_steps general_matrix_second_stage "
+                "two_phase_b_bounds two_phase_b_final"
+            ),
+            "Against gradient descent": "wn_beats_gd distance_map example_2d",
+            "The formulas behind the limit": (
+                "limit_perp limit_scale limit_square perp_of_limit ratio_for_share potential "
+                "bregman invariant invariant_drift grouped_invariant perp_factor"
+            ),
+            "How fast?": (
+                "convergence_time loss_rate loss_rate_bounds loss_envelope frozen_contraction "
+                "perp_after perp_bound perp_contraction steps_to_perp"
+            ),
+            "Classes, noise, other rules": (
+                "max_margin max_margin_offset noise_equilibrium coordinate_wise_end"
+            ),
+            "The flow and its rest points": "flow_field gradients stationary_point sphere_ball",
+            "One step, exactly": (
+                "rpgd_step wn_step step_identities scale_step scale_gap scale_increases "
+                "scale_keeps_increasing scale_norm_recursion loss_gap orthogonal_gstar "
+                "adaptive_lambda_rpgd adaptive_lambda_wn adaptive_lambda_sign"
+            ),
+            "As the paper prints it, and orders of growth": (
+                "flow_limit_as_printed two_phase_a_printed_second two_phase_a_order "
+                "two_phase_a_step_order two_phase_b_order two_phase_b_second_order "
+                "two_phase_b_gain rho_tradeoff random_tail"
+            ),
+            "What these functions return": (
+                "Statement Assumption Value Bounds Limit FiniteStepLimit IterativeLimit LayerLimit "
+                "DecayLimit EdgeTime Stability TwoCycle TwoPhase Comparison ScaleSign MaxMargin "
+                "MarginOffset NoiseEquilibrium"
+            ),
+        },
+    ),
+    Page(
+        "planning",
+        "Plans",
+        "weightnorm.planning",
+        """What ``wn.theory.plan`` returns.""",
+        {"Plans": "Plan"},
+        complete=False,
+    ),
+    Page(
+        "assessment",
+        "What the theory says of a result",
+        "weightnorm.assessment",
+        """``wn.certificate(problem, result)`` is this function.""",
+        {"A result against the theory": "certificate Assessment"},
+        complete=False,
+    ),
+    Page(
+        "schedules",
+        "Steps and schedules",
+        "weightnorm.schedules",
+        """A step is a number, one of these, or any callable of the step number.""",
+        {"Schedules": "constant two_phase piecewise curvature scaled stable Schedule as_schedule"},
+    ),
+    Page(
+        "datasets",
+        "Data to try it on",
+        "weightnorm.datasets",
+        """Problems with known answers, and starts, from a seed.""",
+        {
+            "Problems": "make_regression make_generalized_linear make_sensing",
+            "Starts": "random_direction sensing_start",
+        },
+    ),
+    Page(
+        "plot",
+        "Plots",
+        "weightnorm.plot",
+        """Each draws into matplotlib axes, yours or its own, and returns them.""",
+        {
+            "Of runs": "end_norms trajectory path",
+            "Of predictions": "phase_diagram limit_norms",
+            "Of estimators": "early_stopping",
+        },
+    ),
+    Page(
+        "sweeps",
+        "Sweeps on disk",
+        "weightnorm.sweeps",
+        """What ``weightnorm sweep`` does, from Python. The keys of a file are on the page
+:doc:`/reference/sweep-files`.""",
+        {"Sweeps on disk": "run load_config rerun SweepConfig"},
+        elsewhere="run_sweep",  # the old name of run
+    ),
+    Page(
+        "certificate",
+        "The certificate",
+        "weightnorm.certificate",
+        """Every claim of the theory against simulation: what ``weightnorm verify`` runs.""",
+        {
+            "Check": "Certificate Line",
+            "Write it down": "counts summary to_markdown to_erratum",
+        },
+        elsewhere="verify",
+    ),
+    Page(
+        "torch",
+        "PyTorch",
+        "weightnorm.torch",
+        """An extra, ``pip install "weightnorm[torch]"``; :doc:`/guides/torch` shows it at work.""",
+        {
+            "Optimisers": "RPGD WeightNormSGD FreezeThaw",
+            "Layers and groups": (
+                "scale_norm remove_scale_norm from_torch_weight_norm ScaleNorm "
+                "scale_direction_groups"
+            ),
+            "Look inside, look ahead": "Monitor predict_last_layer LastLayer",
+        },
+    ),
+    Page(
+        "problems",
+        "For problems of your own",
+        "weightnorm.problems",
+        """The contract of a problem is `weightnorm.Problem`; these go with it.
+:doc:`/guides/own-method` shows both at work.""",
+        {
+            "Coordinates": "Reduction Frame",
+            "Minima and checks": "MinimumNuclearNorm require_least_squares",
+        },
+        elsewhere="GeneralizedLinear LeastSquares MatrixSensing NotCertified Problem",
+    ),
+    Page(
+        "losses",
+        "For losses of your own",
+        "weightnorm.problems.losses",
+        """What `weightnorm.GeneralizedLinear` asks of a loss.""",
+        {"The contract": "Loss", "Those that ship": "Logistic Poisson Huber Squared"},
+        complete=False,
+    ),
+    Page(
+        "contract",
+        "For methods of your own",
+        "weightnorm.methods.contract",
+        """What the engine asks of a method. :doc:`/guides/own-method` shows it at work.""",
+        {"The contract": "Method State Evaluation Sampling"},
+        complete=False,
+    ),
+]

@@ -1,0 +1,95 @@
+"""Sphinx builds the site from here: `make docs`. Nothing is fetched, and a warning is an error."""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+os.environ["MPLBACKEND"] = "Agg"
+
+import weightnorm  # noqa: E402
+
+project = "weightnorm"
+author = "the weightnorm developers"
+project_copyright = "the weightnorm developers, MIT licence"
+version = release = weightnorm.__version__
+language = "en"
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.katex",
+    "plain_docstrings",  # |g| and coef_ in docstrings stay what they are
+    "reference_pages",  # a page for every public name
+    "command_page",  # the commands, from the command itself
+    "link_names",  # names in the text lead to their pages
+    "local_katex",  # KaTeX from docs/node_modules, strict
+]
+exclude_patterns = ["_build", "node_modules", "_ext"]
+default_role = "py:obj"  # `run` in a docstring links to its page; what has none stays code
+
+# --- reference, from docstrings ---------------------------------------------------------------
+autosummary_generate = False  # reference_pages writes them
+autodoc_typehints = "none"  # the docstrings say types in words
+autodoc_mock_imports = ["torch"]  # its pages need only docstrings and signatures
+numpydoc_show_class_members = False  # a page lists those that a user calls
+numpydoc_use_plots = False
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+# --- pages in Markdown ------------------------------------------------------------------------
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_block"]
+myst_heading_anchors = 4
+myst_title_to_header = True
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# --- the gallery: scripts that are run --------------------------------------------------------
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE.parent / "examples" / "gallery"),
+    "gallery_dirs": "gallery",
+    "filename_pattern": ".*",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "capture_repr": (),
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "remove_config_comments": True,
+    "plot_gallery": "True",
+}
+warnings.filterwarnings("ignore", category=UserWarning, message="Matplotlib is currently using agg")
+
+# --- looks ------------------------------------------------------------------------------------
+html_theme = "pydata_sphinx_theme"
+html_title = "weightnorm"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_show_sphinx = False
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "logo": {"text": "weightnorm"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 8,
+    "show_toc_level": 2,
+    "navigation_depth": 2,
+    "show_nav_level": 1,
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "search_bar_text": "Ask: step size, limit, freeze …",
+}
+html_sidebars = {"index": [], "erratum/**": ["sidebar-nav-bs"]}
