@@ -1,26 +1,21 @@
 """Every public name has a docstring that a stranger can use: a summary, parameters, an example."""
 
+import importlib
 import inspect
 import re
 
 import pytest
+from pages import reference
 
-import weightnorm as wn
-
-PLACES = {
-    "weightnorm": (wn, wn.__all__),
-    "weightnorm.theory": (wn.theory, [*wn.theory.__all__, "plan"]),
-    "weightnorm.schedules": (wn.schedules, wn.schedules.__all__),
-    "weightnorm.datasets": (wn.datasets, wn.datasets.__all__),
-}
 OBJECTS = {
-    f"{place}.{name}": getattr(module, name)
-    for place, (module, names) in PLACES.items()
-    for name in names
-    if not name.startswith("__")
+    f"{page.module}.{name}": getattr(importlib.import_module(page.module), name)
+    for page in reference()
+    if page.module != "weightnorm.torch"  # tests/torch has it
+    for name in page.names
 }
 CALLABLES = {name: thing for name, thing in OBJECTS.items() if callable(thing)}
 FUNCTIONS = {name: thing for name, thing in CALLABLES.items() if not inspect.isclass(thing)}
+CLASSES = {name: thing for name, thing in CALLABLES.items() if inspect.isclass(thing)}
 
 
 def every(things):
@@ -53,6 +48,13 @@ def test_the_summary_is_one_line(thing):
 @every(CALLABLES)
 def test_there_is_an_example(thing):
     assert ">>>" in doc(thing)
+
+
+@every(CLASSES)
+def test_what_a_class_holds_is_explained(thing):
+    """What it is made of or what it has; a protocol has the members that it names."""
+    held = section(thing, "Parameters") or section(thing, "Attributes")
+    assert held.strip() or getattr(thing, "_is_protocol", False)
 
 
 @every(FUNCTIONS)

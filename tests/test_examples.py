@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pages import load
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -54,39 +55,11 @@ def test_example_runs_in_an_interpreter_of_its_own(example, tmp_path):
     assert len(figures) == ("savefig" in example.read_text(encoding="utf-8"))
 
 
-def test_the_estimators_page_runs():
-    text = (Path(__file__).parents[1] / "docs" / "estimators.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
-        exec(block, names)
-    X, y = names["X"], names["y"]
-    assert names["model"].predict(X) == pytest.approx(y, abs=1e-8)  # an interpolating fit
-    assert (names["classifier"].predict(X) == names["labels"]).all()
-    assert names["classifier"].status_ == "separable"
-    assert names["chosen"].share_ > 0.5
-    # its first figures are those of the page that was measured
-    tables = (Path(__file__).parents[1] / "docs" / "priors.md").read_text(encoding="utf-8")
-    least = re.findall(
-        r"^\| (?:diabetes|genomics|digits).*?\| .*? \| (\S+) ± (\S+) \|", tables, re.M
-    )
-    assert len(least) == 3
-    told = re.search(r"by (\S+), (\S+) and (\S+) in R² \(± (\S+), (\S+)\s+and (\S+)\)", text)
-    for (mean, error), there, spread in zip(
-        least, told.groups()[:3], told.groups()[3:], strict=True
-    ):
-        assert float(there) == pytest.approx(-float(mean), abs=0.006)
-        assert float(spread) == pytest.approx(float(error), abs=0.006)
-
-
 @pytest.mark.long
 def test_the_measured_page_of_priors_is_what_the_example_gives():
-    import importlib.util
-
     path = Path(__file__).parents[1] / "examples" / "priors.py"
-    spec = importlib.util.spec_from_file_location("priors_example", path)
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    page = (path.parents[1] / "docs" / "priors.md").read_text(encoding="utf-8")
+    example = load(path)
+    page = (path.parents[1] / "docs" / "guides" / "priors.md").read_text(encoding="utf-8")
     assert example.ABOVE.strip() in page
     assert example.BETWEEN.strip() in page
     row = example.prior_row(*example.PAIRS[0])
@@ -101,13 +74,7 @@ def test_the_measured_page_of_priors_is_what_the_example_gives():
 
 @pytest.fixture(scope="module")
 def steps():
-    import importlib.util
-
-    path = Path(__file__).parents[1] / "examples" / "steps.py"
-    spec = importlib.util.spec_from_file_location("steps_example", path)
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    return example
+    return load(Path(__file__).parents[1] / "examples" / "steps.py")
 
 
 NUMBER = r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
@@ -116,7 +83,9 @@ NUMBER = r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
 @pytest.mark.long
 def test_the_page_of_steps_is_what_the_example_gives(steps):
     """Word for word, and its numbers to what a CPU may change; its Python runs."""
-    stored = (Path(__file__).parents[1] / "docs" / "steps.md").read_text(encoding="utf-8")
+    stored = (Path(__file__).parents[1] / "docs" / "guides" / "steps.md").read_text(
+        encoding="utf-8"
+    )
     made = steps.page()
     assert [re.sub(NUMBER, "#", t) for t in made.split()] == [
         re.sub(NUMBER, "#", t) for t in stored.split()
@@ -134,7 +103,7 @@ def test_the_page_of_steps_is_what_the_example_gives(steps):
 def test_the_numbers_of_steps_for_programs(steps):
     import json
 
-    path = Path(__file__).parents[1] / "docs" / "steps.json"
+    path = Path(__file__).parents[1] / "docs" / "guides" / "steps.json"
     stored = json.loads(path.read_text(encoding="utf-8"))
     made = json.loads(json.dumps(steps.finite(steps.numbers())))
     assert made.keys() == stored.keys()
@@ -210,67 +179,3 @@ def test_the_readme_tells_the_truth():
             assert {name: real[name] for name in told} == pytest.approx(told, rel=1e-3)
             shown += 1
     assert shown == 3
-
-
-def test_the_guide_runs():
-    """Every Python block of docs/guide.md, one after the other; plots are not shown."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    text = (Path(__file__).parents[1] / "docs" / "guide.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
-    plt.close("all")
-    assert len(blocks) >= 6
-
-
-PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
-PAGES += [
-    f"docs/{n}.md" for n in ("guide", "steps", "figures", "benchmarks", "estimators", "sweep-files")
-]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_fit_a_screen_and_their_links_lead_somewhere(name):
-    path = Path(__file__).parents[1] / name
-    text = path.read_text(encoding="utf-8")
-    long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]
-    assert long == []
-    for link in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (path.parent / link).exists(), link
-    if name == "README.md":
-        assert len(text.splitlines()) <= 120
-
-
-def run_page(name):
-    """The Python of a page, from top to bottom."""
-    text = (Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8")
-    names: dict[str, object] = {"__name__": "__main__"}
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
-        exec(block, names)
-    return names
-
-
-def test_the_page_on_data_larger_than_memory_runs(tmp_path, monkeypatch):
-    pytest.importorskip("dask")
-    monkeypatch.chdir(tmp_path)
-    names = run_page("larger-than-memory.md")
-    assert names["result"].status == "converged"
-    assert names["limit"].applies
-    assert abs(names["found"].norm - names["limit"].norm) <= names["found"].error < 1e-6
-    assert names["tall"].floor / names["n"] == pytest.approx(0.005, rel=0.05)
-    assert (tmp_path / "weights.zarr").exists()
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore")
-def test_the_page_on_clusters_runs(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
-    monkeypatch.chdir(tmp_path)
-    outcome = run_page("cluster.md")["outcome"]
-    assert (outcome.computed, outcome.note) == (16, "")
-    assert outcome.path.exists()

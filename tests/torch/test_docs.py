@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pages import blocks, run_page
 from test_docstrings import doc, documented, section
 
+import weightnorm
 import weightnorm.torch as wnt
 from weightnorm.bench import bridge, torch_steps
 
@@ -40,19 +42,23 @@ def test_the_optimisers_document_every_option():
         assert named <= documented(kind), named - documented(kind)
 
 
-def test_the_page_runs():
-    text = (ROOT / "docs" / "torch.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    for block in blocks:
-        exec(block, names)
-    assert len(blocks) >= 5
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = ROOT / "docs" / "guides" / "torch.md"
+    assert len(blocks(path)) >= 6
+    names = run_page(path, tmp_path)
     assert names["optimizer"].param_groups[0]["scale_ratio"] == 0.1
     assert names["monitor"].to_dataset().sizes["step"] == 11
     assert names["end"].applies
-    for link in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (ROOT / "docs" / link).exists(), link
-    assert [n for n in text.splitlines() if len(n) > 100 and not n.startswith("|")] == []
+
+
+def test_the_snippet_for_torch_users_on_the_page_of_steps_runs():
+    found = blocks(ROOT / "docs" / "guides" / "steps.md")
+    (snippet,) = (block.text for block in found if (block.kind, block.rest) == ("python", "torch"))
+    names: dict[str, object] = {"wn": weightnorm}
+    exec(snippet, names)
+    assert names["end"].norm.shape == (2,)
+    assert [group["lr"] for group in names["optimiser"].param_groups] == [1e-3, 1e-2]
 
 
 def test_the_quickstart_trains_a_real_model():
@@ -103,7 +109,9 @@ def test_a_small_bridge_stands():
 def test_the_page_of_the_bridge_is_what_was_measured():
     tool = load_tool()
     data = json.loads((ROOT / "benchmarks" / "bridge.json").read_text(encoding="utf-8"))
-    assert tool.page(data) == (ROOT / "docs" / "torch-bridge.md").read_text(encoding="utf-8")
+    assert tool.page(data) == (ROOT / "docs" / "guides" / "torch-bridge.md").read_text(
+        encoding="utf-8"
+    )
     assert data["size"]["samples"] == 1_000
     for case in data["cases"]:
         found = tool.summary(case)
