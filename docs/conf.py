@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "remove_config_comments": True,
     "plot_gallery": "True",
+    "notebook_extensions": set(),
 }
 warnings.filterwarnings("ignore", category=UserWarning, message="Matplotlib is currently using agg")
 

@@ -2,8 +2,8 @@
 A matrix from few measurements
 ==============================
 
-Twenty numbers ⟨A_i, X⟩ of a 12 × 12 matrix, and a factor of X trained from starts of many sizes. The
-nuclear norm at the end is compared with its certified minimum.
+Twenty numbers ⟨A_i, X⟩ of a 12 × 12 matrix, and a factor of X trained from starts of many sizes.
+The nuclear norm at the end is compared with its certified minimum.
 """
 
 import matplotlib.pyplot as plt
@@ -35,5 +35,5 @@ assert float(abs(below / minimum.value - 1).max()) < 1e-2
 assert float(data.norm.sel(algorithm="gd").min() / minimum.value) > 1.0 + 1e-3
 
 # %%
-# rPGD ends at the certified minimum from every start below it, within one per cent; gradient descent
-# stays above it, and farther for larger starts.
+# rPGD ends at the certified minimum from every start below it, within one per cent; gradient
+# descent stays above it, and farther for larger starts.

@@ -17,7 +17,9 @@ flow = wn.flow(problem, **start, ratio=1.0)
 slow = wn.flow(problem, **start, ratio=0.05, max_time=1e4)
 wn.plot.path(problem, {"gd": gd, "flow, c = 1": flow, "flow, c = 0.05": slow})
 
-ends = [np.linalg.norm(end - [1.0, 0.0]) for end in (gd.weights, flow.weights[-1], slow.weights[-1])]
+ends = [
+    np.linalg.norm(end - [1.0, 0.0]) for end in (gd.weights, flow.weights[-1], slow.weights[-1])
+]
 assert ends[0] > ends[1] > ends[2]
 assert ends[2] < 0.2
 

@@ -18,5 +18,6 @@ assert near.distance < 0.01
 assert far.distance > 4.0
 
 # %%
-# Small starts with a slow scale forget everything, starts above ‖x*‖ = 3 nothing. On the line WN and
-# gradient descent end equally far away; it is where c is the logarithmic mean of two squared norms.
+# Small starts with a slow scale forget everything, starts above ‖x*‖ = 3 nothing. On the line WN
+# and gradient descent end equally far away; it is where c is the logarithmic mean of two squared
+# norms.

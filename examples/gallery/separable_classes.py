@@ -37,5 +37,5 @@ assert best.gap < 1e-6 * best.margin
 assert unseen["rPGD"][-1] < 1e-6 < 1e-2 < unseen["gradient descent"][-1]
 
 # %%
-# Left, both turn towards the maximum margin, slowly, as the theory says; right, rPGD loses the unseen
-# part of its start altogether, gradient descent only as fast as its scale grows.
+# Left, both turn towards the maximum margin, slowly, as the theory says; right, rPGD loses the
+# unseen part of its start altogether, gradient descent only as fast as its scale grows.

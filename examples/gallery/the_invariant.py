@@ -37,5 +37,5 @@ assert np.ptp(flow.invariant) < 1e-8
 assert drift[0.05] / drift[0.005] > 5
 
 # %%
-# Left, ‖w⊥‖ falls along one curve as the scale grows from 0.5 to 3. Right, the flow keeps its number
-# to rounding, and the drift of finite steps grows in proportion to the step.
+# Left, ‖w⊥‖ falls along one curve as the scale grows from 0.5 to 3. Right, the flow keeps its
+# number to rounding, and the drift of finite steps grows in proportion to the step.

@@ -2,8 +2,8 @@
 A trap: the 2-cycle
 ===================
 
-rPGD with the curvature step η = 1/g², from a small start against the solution. The scale changes its
-sign at every step, for ever, unless it is frozen for the first one.
+rPGD with the curvature step η = 1/g², from a small start against the solution. The scale changes
+its sign at every step, for ever, unless it is frozen for the first one.
 """
 
 import warnings

@@ -36,5 +36,5 @@ assert max(off) < 1e-6
 assert spread > 1.0
 
 # %%
-# Left, the norm at the end depends on the start; right, all five paths run into the dashed line, the
-# ridge solution that `wn.theory.weight_decay_limit` computes without training.
+# Left, the norm at the end depends on the start; right, all five paths run into the dashed line,
+# the ridge solution that `wn.theory.weight_decay_limit` computes without training.

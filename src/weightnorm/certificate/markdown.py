@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -10,6 +11,7 @@ from .certify import Certificate, Line
 from .prose import HOW, MESSAGE, PAPER, SYMBOLS
 from .snippets import code
 
+IDS = {claim.id for claim in CLAIMS}
 COUNTED = ("flow", "discrete")  # the groups that are statements of the paper
 
 
@@ -29,6 +31,13 @@ def _paragraphs(text: str) -> list[str]:
 def _plain(text: str) -> str:
     """Text of the index, with its stars (x*, g*, w*) as stars and not as emphasis."""
     return text.replace("*", r"\*")
+
+
+def _linked(text: str) -> str:
+    """The same for the page of claims, where the name of a claim in brackets leads to it."""
+    return re.sub(
+        r"\[([\w-]+)\]", lambda m: f"{m[0]}(#{m[1]})" if m[1] in IDS else m[0], _plain(text)
+    )
 
 
 def counts(claims: Iterable[Claim] = CLAIMS, groups: Sequence[str] = COUNTED) -> dict[str, int]:
@@ -130,7 +139,8 @@ def to_markdown(certificate: Certificate) -> str:
     parts += [*_paragraphs(MESSAGE), *_paragraphs(balance), *_paragraphs(SYMBOLS)]
     parts += [_count_table(), *_paragraphs(HOW), f"```python\n{PREAMBLE}```\n"]
     parts += [
-        _wrap("This page is written by `weightnorm verify --markdown docs/erratum/claims.md`.") + "\n"
+        _wrap("This page is written by `weightnorm verify --markdown docs/erratum/claims.md`.")
+        + "\n"
     ]
     rows = ["| claim | in the paper | class | does the conclusion survive? |", "|---|---|---|---|"]
     rows += [
@@ -156,11 +166,11 @@ def _entry(line: Line) -> str:
         )
         + "\n"
     )
-    text.append(_wrap(_plain(claim.verdict)) + "\n")
+    text.append(_wrap(_linked(claim.verdict)) + "\n")
     if claim.kind != "beyond":
         text.append(_wrap(f"- The paper: {_plain(claim.printed)}", "  "))
-    text.append(_wrap(f"- Exactly: {_plain(claim.exact)}", "  "))
-    text.append(_wrap(f"- Proof: {_plain(claim.proof)}", "  "))
+    text.append(_wrap(f"- Exactly: {_linked(claim.exact)}", "  "))
+    text.append(_wrap(f"- Proof: {_linked(claim.proof)}", "  "))
     text.append(_wrap(f"- As functions: {functions}.", "  "))
     text.append(_wrap(f"- Checked: {_evidence(line)}.", "  "))
     against = claim.kind in ("false", "misprint") or claim.kind.startswith("condition")
@@ -258,8 +268,8 @@ def to_erratum(certificate: Certificate) -> str:
     parts.append(
         _wrap(
             "Names in brackets are items; those that hold as printed, and those beyond the paper, "
-            "are on the page of all claims in the documentation of weightnorm, with proofs and code for "
-            "every item."
+            "are on the page of all claims in the documentation of weightnorm, with proofs and "
+            "code for every item."
         )
         + "\n"
     )
