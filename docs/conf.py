@@ -16,6 +16,7 @@ author = "the weightnorm developers"
 project_copyright = "the weightnorm developers, MIT licence"
 version = release = weightnorm.__version__
 language = "en"
+smartquotes = False  # --quick is two hyphens
 
 extensions = [
     "sphinx.ext.autodoc",

@@ -27,7 +27,7 @@ for name, method in methods.items():
     directions = kept.direction
     angle = np.degrees(np.arccos(np.clip(directions @ best.direction, -1, 1)))
     unseen[name] = np.linalg.norm(directions[:, 3:], axis=1)
-    axes[0].loglog(kept.step[1:], angle[1:], label=name)
+    axes[0].semilogx(kept.step[1:], angle[1:], label=name)
     axes[1].loglog(kept.step[1:], unseen[name][1:], label=name)
 axes[0].set(xlabel="step", ylabel="degrees from the maximum margin")
 axes[1].set(xlabel="step", ylabel="unseen part of the direction", ylim=(1e-12, 1.5))
