@@ -75,6 +75,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "weightnorm"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "search_scores.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False

@@ -1,9 +1,11 @@
 """Names in the text lead to their pages: `wn.theory.flow_limit` written anywhere is a link.
 
-A whole name counts (`wn.run`, `weightnorm.plot.path(…)`), and a short one (`flow_limit`) where only
-one function or class is called so. Attributes and words of code stay as they are.
+A whole name counts (`wn.run`, `weightnorm.plot.path(…)`), and of the theory's functions and of
+classes also the short one (`flow_limit`, `RPGD`), where no parameter is called so. Words of code
+that only look alike stay as they are.
 """
 
+import inspect
 import re
 from typing import Any
 
@@ -11,43 +13,60 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.nodes import make_refnode
 
-NAME = re.compile(r"^(?:(?:wn|weightnorm)\.)?([A-Za-z_][\w.]*)(?:\(.*\))?$", re.S)
+import weightnorm
+
+NAME = re.compile(
+    r"^(?P<home>(?:wn|weightnorm)\.)?(?P<name>[A-Za-z_][\w.]*)(?P<call>\(.*\))?$", re.S
+)
+CALLED = {"certificate": "weightnorm.assessment.certificate"}  # a module that can be called
+PARAMETERS = {
+    name
+    for thing in vars(weightnorm.theory).values()
+    if inspect.isfunction(thing)
+    for name in inspect.signature(thing).parameters
+}
+
+Places = dict[str, tuple[str, str]]
 
 
-def targets(app: Sphinx) -> dict[str, tuple[str, str]]:
-    """Every documented function and class by its whole and, where that is enough, short name."""
-    objects = app.env.get_domain("py").objects  # type: ignore[attr-defined]
-    found: dict[str, list[tuple[str, str]]] = {}
-    for name, entry in objects.items():
-        if entry.objtype in ("function", "class", "exception"):
-            short = name.removeprefix("weightnorm.")
-            for each in {short, short.rpartition(".")[2]}:
-                found.setdefault(each, []).append((entry.docname, entry.node_id))
-    return {name: places[0] for name, places in found.items() if len(places) == 1}
+def targets(app: Sphinx) -> tuple[Places, Places]:
+    """Every documented function and class, by its whole and by its short name."""
+    whole, short = {}, {}
+    for name, entry in app.env.get_domain("py").objects.items():  # type: ignore[attr-defined]
+        if entry.objtype not in ("function", "class", "exception"):
+            continue
+        whole[name] = entry.docname, entry.node_id
+        home, _, last = name.rpartition(".")
+        ours = home == "weightnorm.theory" or (home == "weightnorm" and last[0].isupper())
+        if ours and last not in PARAMETERS:
+            short[last] = whole[name]
+    return whole, short
+
+
+def place_of(text: str, whole: Places, short: Places) -> tuple[str, str] | None:
+    """The page that a piece of code names."""
+    match = NAME.match(text)
+    if match is None:
+        return None
+    if match["home"] and match["call"] and match["name"] in CALLED:
+        return whole[CALLED[match["name"]]]
+    if match["home"]:
+        return whole.get(f"weightnorm.{match['name']}")
+    return short.get(match["name"])
 
 
 def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Wrap every literal that names one of them, outside of titles, links and its own page."""
-    known = targets(app)
+    whole, short = targets(app)
     for literal in list(doctree.findall(nodes.literal)):
-        inside = (literal.parent, *ancestors(literal.parent))
-        if any(isinstance(node, nodes.reference | nodes.title | nodes.term) for node in inside):
-            continue
-        match = NAME.match(literal.astext())
-        place = known.get(match[1]) if match else None
-        if place is None or place[0] == docname:
-            continue
-        there = make_refnode(app.builder, docname, place[0], place[1], literal.deepcopy())
-        literal.replace_self(there)
-
-
-def ancestors(node: nodes.Node) -> list[nodes.Node]:
-    """All nodes above."""
-    above = []
-    while node.parent is not None:
-        node = node.parent
-        above.append(node)
-    return above
+        above = literal.parent
+        while above is not None and not isinstance(
+            above, nodes.reference | nodes.title | nodes.term
+        ):
+            above = above.parent
+        place = place_of(literal.astext(), whole, short)
+        if above is None and place is not None and place[0] != docname:
+            literal.replace_self(make_refnode(app.builder, docname, *place, literal.deepcopy()))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
