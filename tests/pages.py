@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.M | re.S)
 # blocks that are not code: output to look at, and what Sphinx does itself
-SHOWN = ("text", "{toctree}", "{image}", "{literalinclude}")
+SHOWN = ("text", "{toctree}", "{image}")
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
     "optional-dependencies"
 ]
@@ -70,9 +70,9 @@ def blocks(path: Path) -> list[Block]:
     for match in FENCE.finditer(path.read_text(encoding="utf-8")):
         kind, _, rest = match["info"].partition(" ")
         options, text = {}, match["body"]
-        if kind == "{code-block}":
+        if kind in ("{code-block}", "{literalinclude}"):
             head, _, text = text.partition("\n\n")
-            options = dict(re.findall(r"^:(\w+): (.*)$", head, re.M))
+            options = dict(re.findall(r"^:([\w-]+): (.*)$", head, re.M))
         if kind not in SHOWN:
             found.append(Block(kind, rest, options, text))
     return found
@@ -99,6 +99,9 @@ def run_page(
             continue  # tests/torch runs these
         elif block.kind == "sh":
             run_shell(text, folder, tools)
+        elif block.kind == "{literalinclude}":  # what is shown of a file, alone
+            whole = (path.parent / block.rest).read_text(encoding="utf-8")
+            exec(whole[whole.index(block.options["start-at"]) :], {"__name__": "__main__"})
         elif block.kind == "{code-block}":
             (folder / block.options["caption"]).write_text(text, encoding="utf-8")
         else:

@@ -78,7 +78,7 @@ class Assessment:
         end = NOT_KNOWN if self.predicted is None else f"{self.predicted.norm:.6g}"
         return (
             ("relative gradient", _text(self.relative_gradient), "0 at an end of training"),
-            ("Bregman excess", _text(self.bregman_excess), "0: nearest to the start of its kind"),
+            ("Bregman excess", _text(self.bregman_excess), "0: no solution is nearer to the start"),
             ("invariant drift", _text(self.invariant_drift), "0 for infinitely small steps"),
             ("predicted ‖x‖", end, "where the theory ends"),
             ("distance to it", _text(self.distance), "‖x − prediction‖"),
@@ -118,7 +118,7 @@ def certificate(problem: Any, result: Result) -> Assessment:
     >>> result = wn.run(wn.WeightNorm(0.01, 0.01), problem, 2.8, w0, tolerance=1e-20)
     >>> print(wn.certificate(problem, result))  # doctest: +ELLIPSIS
     relative gradient ...  0 at an end of training
-    Bregman excess ...  0: nearest to the start of its kind
+    Bregman excess ...  0: no solution is nearer to the start
     invariant drift ...  0 for infinitely small steps
     predicted ‖x‖ ...  where the theory ends
     distance to it ...  ‖x − prediction‖
