@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 TORCH_STAMP := $(VENV)/.installed-torch
 DOCS_STAMP := $(VENV)/.installed-docs
+KATEX := docs/node_modules/katex/dist/katex.min.js
 SITE := docs/_build/html
 # Most of what is installed is never imported: what is, is compiled then.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
@@ -111,19 +112,23 @@ pages: $(STAMP)
 	$(BIN)/python examples/steps.py > docs/guides/steps.md
 	$(BIN)/python examples/steps.py --json > docs/guides/steps.json
 
-docs-setup: $(DOCS_STAMP)
+docs-setup: $(DOCS_STAMP) $(KATEX)
 
-$(DOCS_STAMP): $(STAMP) requirements-docs.lock docs/package-lock.json
-	@command -v npm > /dev/null || { echo "make docs needs Node.js with npm, for KaTeX: apt-get install nodejs npm"; exit 1; }
+$(DOCS_STAMP): $(STAMP) requirements-docs.lock
 	$(BIN)/python -m pip install $(QUIETLY) -r requirements-docs.lock
+	@touch $@
+
+$(KATEX): docs/package.json docs/package-lock.json
+	@command -v npm > /dev/null || { echo "make docs needs Node.js with npm, for KaTeX: apt-get install nodejs npm"; exit 1; }
 	cd docs && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 # From nothing each time, so that no page of yesterday stays; the site then needs no network, nor does this.
-docs: $(DOCS_STAMP)
+docs: docs-setup
 	rm -rf docs/_build docs/gallery docs/reference/generated
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs $(SITE)
 	$(BIN)/python tools/site.py $(SITE)
+	$(BIN)/python -m pytest tests/site
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \

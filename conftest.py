@@ -1,22 +1,29 @@
-"""What PyTorch's tests need to be left out of `make test`: it is not one of its dependencies."""
+"""What `make test` leaves out: tests of PyTorch, which it lacks, and of the built site."""
 
 from pathlib import Path
 
-TORCH = [Path(__file__).parent / part for part in ("tests/torch", "src/weightnorm/torch")]
+ROOT = Path(__file__).parent
+LEFT_OUT = {  # by the name of their folder
+    "torch": "tests of weightnorm.torch are left out: make test-torch",
+    "site": "tests of the built site are left out: make docs",
+}
 
 
-def _asked_for(config):
-    return any("torch" in str(argument) for argument in config.args)
+def _asked_for(config, name):
+    return any(name in Path(str(argument)).parts for argument in config.args)
 
 
 def pytest_ignore_collect(collection_path, config):
     """Leave them out unless they are named: `pytest tests/torch src/weightnorm/torch`."""
-    if collection_path in TORCH and not _asked_for(config):
-        return True
+    for name in LEFT_OUT:
+        folders = (ROOT / "tests" / name, ROOT / "src" / "weightnorm" / name)
+        if collection_path in folders and not _asked_for(config, name):
+            return True
     return None
 
 
 def pytest_terminal_summary(terminalreporter, config):
     """Say so."""
-    if not _asked_for(config):
-        terminalreporter.write_line("tests of weightnorm.torch are left out: make test-torch")
+    if not any(_asked_for(config, name) for name in LEFT_OUT):
+        for sentence in LEFT_OUT.values():
+            terminalreporter.write_line(sentence)

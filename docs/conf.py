@@ -38,6 +38,7 @@ default_role = "py:obj"  # `run` in a docstring links to its page; what has none
 
 # --- reference, from docstrings ---------------------------------------------------------------
 autosummary_generate = False  # reference_pages writes them
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # the docstrings say types in words
 autodoc_mock_imports = ["torch"]  # its pages need only docstrings and signatures
 numpydoc_show_class_members = False  # a page lists those that a user calls
@@ -75,6 +76,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "weightnorm"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_show_search_summary = False  # a page opened as a file may not read others
 html_search_scorer = str(HERE / "search_scores.js")
 html_show_sourcelink = False
 html_copy_source = False

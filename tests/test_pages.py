@@ -153,10 +153,22 @@ def test_the_readme_is_read_in_two_minutes():
     assert not re.search(r"^\|", text, re.M)
 
 
+# packages with public names of their own that are not for users of the library
+INSIDE = {"certificate.checks", "experiments", "figures", "report", "theory.index"}
+
+
 def test_every_public_name_is_in_the_reference():
     """The build looks at weightnorm.torch too, which needs no PyTorch there."""
     pages = [page for page in reference() if page.module != "weightnorm.torch"]
     assert [fault for page in pages for fault in page.faults()] == []
+    packages = [path.parent for path in (ROOT / "src" / "weightnorm").rglob("__init__.py")]
+    public = {
+        ".".join(path.relative_to(ROOT / "src").parts)
+        for path in packages
+        if re.search(r"^__all__ = ", (path / "__init__.py").read_text(encoding="utf-8"), re.M)
+    }
+    told = {page.module for page in reference()} | {"weightnorm.estimators"}  # under weightnorm
+    assert public - told == {f"weightnorm.{name}" for name in INSIDE}
     names = [f"{page.module}.{name}" for page in reference() for name in page.names]
     assert len(names) == len(set(names)) > 150
 
@@ -210,23 +222,53 @@ def site():
     return load(ROOT / "tools" / "site.py")
 
 
+NAME = "reference/generated/weightnorm.x.html"
+FUNCTION = (
+    '<article><dl class="py function"><dt>x(<em class="sig-param">a</em>)</dt>'
+    "<p>Parameters</p><p>Returns</p><p>Examples</p></dl></article>"
+)
 GOOD = {
-    "index.html": '<a href="sub/page.html#here">a</a><a href="https://elsewhere.example/">b</a>',
-    "sub/page.html": '<h2 id="here">x</h2><img src="../a.png"><link rel="stylesheet" href="s.css">',
+    "index.html": (
+        '<meta name="viewport"><a href="sub/page.html#here">a</a><a href="https://else.example/">b</a>'
+        '<a href="sub/page.html#g%2A">c</a><img srcset="a.png 1x, a.png 2x, " src="data:,x">'
+        '<link rel="canonical" href="https://else.example/x"><script>let a = "//no/load"</script>'
+    ),
+    "sub/page.html": (
+        '<h2 id="here">x</h2><h2 id="g*">x</h2><img src="../a.png">'
+        '<link rel="stylesheet" href="s.css">'
+    ),
     "sub/s.css": "@font-face { src: url('../a.png') } a { background: url(data:,x) }",
     "a.png": "",
+    NAME: FUNCTION,
 }
 BAD = {
     "a missing file": ("index.html", '<a href="none.html">x</a>'),
     "a missing heading": ("index.html", '<a href="sub/page.html#there">x</a>'),
+    "a name that is no heading": ("index.html", '<meta name="y"><a href="#y">x</a>'),
     "a missing picture": ("index.html", '<img src="none.png">'),
+    "a missing picture of two": ("index.html", '<img srcset="a.png 1x, none.png 2x">'),
     "a file above the site": ("index.html", '<a href="../outside.html">x</a>'),
+    "a file of one machine": ("index.html", '<a href="file:///etc/hosts">x</a>'),
+    "an area": ("index.html", '<area href="none.html">'),
+    "a form": ("index.html", '<form action="none.html"></form>'),
     "a script from elsewhere": ("index.html", '<script src="https://cdn.example/x.js"></script>'),
-    "a style from elsewhere": ("index.html", '<link rel="stylesheet" href="//cdn.example/x.css">'),
-    "a font from elsewhere": ("sub/s.css", "@font-face { src: url(https://fonts.example/f) }"),
-    "a style in a page": ("index.html", "<style>@import 'https://cdn.example/x.css'</style>"),
+    "a style from elsewhere": ("index.html", '<link rel="StyleSheet" href="//cdn.example/x.css">'),
+    "a connection elsewhere": ("index.html", '<link rel="preconnect" href="https://x.example">'),
+    "a base elsewhere": ("index.html", '<base href="https://x.example">'),
+    "a refresh": ("index.html", '<meta http-equiv="Refresh" content="0; url=https://x.example">'),
+    "a picture in a picture": ("index.html", '<svg><image href="https://x.example/a.png"/></svg>'),
+    "a track": ("index.html", '<track src="https://x.example/t.vtt">'),
+    "a font from elsewhere": ("sub/s.css", "@font-face { src: URL(https://fonts.example/f) }"),
+    "a style in a page": ("index.html", "<style>@IMPORT 'https://cdn.example/x.css'</style>"),
+    "a style in a tag": ("index.html", '<p style="background: url(none.png)">'),
     "a missing font": ("sub/s.css", "@font-face { src: url(none.woff2) }"),
-    "no example": ("reference/generated/weightnorm.x.html", "<article></article>"),
+    "a fetch": ("x.js", 'fetch("https://api.example/count")'),
+    "a fetch in a page": ("index.html", '<script>import x from "https://x.example/m.js"</script>'),
+    "no example": (NAME, FUNCTION.replace("Examples", "")),
+    "no parameters": (NAME, FUNCTION.replace("Parameters", "")),
+    "no returns": (NAME, FUNCTION.replace("Returns", "")),
+    "an empty class": (NAME, '<article><dl class="py class"><p>Examples</p></dl></article>'),
+    "an endless signature": (NAME, FUNCTION.replace("</em>", "a=[1, 2, 3]" * 200 + "</em>")),
 }
 
 

@@ -12,20 +12,18 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADED = {  # what a browser fetches by itself
-    "script": ("src",),
-    "img": ("src", "srcset"),
-    "iframe": ("src",),
-    "source": ("src", "srcset"),
-    "video": ("src", "poster"),
-    "audio": ("src",),
-    "embed": ("src",),
-    "object": ("data",),
-    "input": ("src",),
-    "use": ("href",),
-}
-LINKED_FILES = ("stylesheet", "icon", "preload", "modulepreload", "prefetch", "manifest")
-EMPTY_HASH = ("", "#", "top")
+LOADING = ("src", "srcset", "imagesrcset", "poster", "data", "background", "xlink:href")
+# what leads a reader elsewhere, and is fetched only when it is followed
+FOLLOWED = ("a", "area")
+STRANGERS = ("http", "https", "mailto")  # schemes a reader may be sent to
+TOP = ("", "top")
+STYLE_LOAD = re.compile(r"(?:url\(|@import|image-set\()\s*['\"]?([^'\")\s]+)", re.I)
+# how a script asks for something from elsewhere: only names of hosts in quotes count
+SCRIPT_LOAD = re.compile(
+    r"(?:import|fetch|importScripts|XMLHttpRequest|\.src\s*=|\.href\s*=|open)\b[^;\n]{0,80}?"
+    r"['\"`]((?:https?:)?//[^'\"`\s]+)"
+)
+LONGEST_SIGNATURE = 1500  # characters: more is the repr of a default
 
 
 class Page(HTMLParser):
@@ -36,35 +34,40 @@ class Page(HTMLParser):
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.loads: list[str] = []
-        self.styles = ""
-        self._in_style = False
+        self._inside = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect."""
         given = {name: value or "" for name, value in attrs}
-        self.ids |= {given[name] for name in ("id", "name") if name in given}
-        self.styles += given.get("style", "") + "\n"
-        self._in_style = tag == "style"
-        if tag == "a" and "href" in given:
+        self._inside = tag if tag in ("style", "script") else ""
+        self.ids |= {given["id"]} if "id" in given else set()
+        self.ids |= {given["name"]} if tag == "a" and "name" in given else set()
+        self.loads += STYLE_LOAD.findall(given.get("style", ""))
+        for name in LOADING:
+            value = given.get(name, "")
+            several = [part.split()[0] for part in value.split(",") if part.strip()]
+            self.loads += several if name.endswith("srcset") else [value] if value else []
+        if "href" in given and tag in FOLLOWED:
             self.links.append(given["href"])
-        if tag == "link" and any(kind in given.get("rel", "") for kind in LINKED_FILES):
-            self.loads.append(given.get("href", ""))
-        elif tag == "link":
-            self.links.append(given.get("href", ""))
-        for name in LOADED.get(tag, ()):
-            if name == "srcset":
-                self.loads += [part.split()[0] for part in given.get(name, "").split(",") if part]
-            elif name in given:
-                self.loads.append(given[name])
+        elif "href" in given:  # of link, base, image, use …
+            rel = given.get("rel", "").lower().split()
+            followed = {"canonical", "next", "prev", "index", "search", "author", "license"}
+            (self.links if followed & set(rel) else self.loads).append(given["href"])
+        if tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
+            self.loads.append(given.get("content", "").partition("=")[2])
+        if tag == "form":
+            self.links.append(given.get("action", ""))
 
     def handle_endtag(self, tag: str) -> None:
-        """A style sheet may end."""
-        self._in_style &= tag != "style"
+        """A style or a script may end."""
+        self._inside = "" if tag == self._inside else self._inside
 
     def handle_data(self, data: str) -> None:
-        """A style sheet inside the page."""
-        if self._in_style:
-            self.styles += data
+        """A style or a script inside the page."""
+        if self._inside == "style":
+            self.loads += STYLE_LOAD.findall(data)
+        elif self._inside == "script":
+            self.loads += SCRIPT_LOAD.findall(data)
 
 
 def html_files(root: Path) -> list[Path]:
@@ -79,90 +82,101 @@ def read(path: Path) -> Page:
     return page
 
 
-def style_loads(text: str) -> list[str]:
-    """What a style sheet loads."""
-    found = re.findall(r"url\(\s*['\"]?([^'\")]+)", text)
-    return [*found, *re.findall(r"@import\s+['\"]([^'\"]+)", text)]
-
-
-def is_elsewhere(link: str) -> bool:
-    """Whether a link leaves the site."""
+def leaves(link: str) -> bool:
+    """Whether a link leads out of the site."""
     parts = urlsplit(link)
-    return bool(parts.netloc) or parts.scheme not in ("", "data")
+    return bool(parts.netloc or parts.scheme) and parts.scheme != "data"
 
 
-def broken_links(root: Path) -> list[str]:
-    """Every link to a file or a heading that is not there."""
-    pages = {path.resolve(): read(path) for path in html_files(root)}
-    wrong = []
-    for path, page in pages.items():
-        for link in [*page.links, *page.loads]:
-            if is_elsewhere(link) or link.startswith("data:"):
-                continue
-            parts = urlsplit(link)
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            target = target / "index.html" if target.is_dir() else target
-            hash_ = unquote(parts.fragment)
-            if not target.is_file() or not target.is_relative_to(root.resolve()):
-                wrong.append(f"{path.relative_to(root.resolve())}: {link}: no such file")
-            elif hash_ not in EMPTY_HASH and target in pages and hash_ not in pages[target].ids:
-                wrong.append(f"{path.relative_to(root.resolve())}: {link}: no such heading")
-    return wrong
+class Site:
+    """All pages of a folder, and what is wrong with them."""
 
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.pages = {path: read(path) for path in html_files(self.root)}
+        self.faults: list[str] = []
 
-def foreign_loads(root: Path) -> list[str]:
-    """Everything that a page or a style sheet would fetch from another place."""
-    wrong = []
-    for path in html_files(root):
-        page = read(path)
-        loads = [*page.loads, *style_loads(page.styles)]
-        wrong += [f"{path.relative_to(root)}: loads {link}" for link in loads if is_elsewhere(link)]
-    for path in sorted(root.rglob("*.css")):
-        for link in style_loads(path.read_text(encoding="utf-8")):
-            if is_elsewhere(link):
-                wrong.append(f"{path.relative_to(root)}: loads {link}")
-            elif not link.startswith(("data:", "#")):
-                target = path.parent / unquote(urlsplit(link).path)
-                if not target.is_file():
-                    wrong.append(f"{path.relative_to(root)}: loads {link}: no such file")
-    return wrong
+    def check(self) -> list[str]:
+        """Everything that is wrong."""
+        for path, page in self.pages.items():
+            for link in page.links:
+                self._link(path, link)
+            for load in page.loads:
+                self._load(path, load)
+        for path in sorted(self.root.rglob("*.css")):
+            for load in STYLE_LOAD.findall(path.read_text(encoding="utf-8")):
+                self._load(path, load)
+        for path in sorted(self.root.rglob("*.js")):
+            for load in SCRIPT_LOAD.findall(path.read_text(encoding="utf-8")):
+                self._load(path, load)
+        for path in sorted((self.root / "reference" / "generated").glob("weightnorm.*.html")):
+            self._reference(path)
+        return self.faults
 
+    def _link(self, path: Path, link: str) -> None:
+        if not leaves(link):
+            self._inside(path, link)
+        elif urlsplit(link).scheme not in STRANGERS:
+            self._fault(path, f"{link}: a link that works on one machine only")
 
-def thin_pages(root: Path) -> list[str]:
-    """Pages of the reference without parameters, returns or an example where there should be."""
-    wrong = []
-    for path in sorted((root / "reference" / "generated").glob("weightnorm.*.html")):
+    def _load(self, path: Path, load: str) -> None:
+        if leaves(load):
+            self._fault(path, f"loads {load} from elsewhere")
+        elif not load.startswith(("data:", "#")):
+            self._inside(path, load)
+
+    def _inside(self, path: Path, link: str) -> None:
+        """A file of the site, and a heading in it."""
+        parts = urlsplit(link)
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        target = target / "index.html" if target.is_dir() else target
+        heading = unquote(parts.fragment)
+        if not target.is_file() or not target.is_relative_to(self.root):
+            self._fault(path, f"{link}: no such file")
+        elif heading not in TOP and target in self.pages and heading not in self.pages[target].ids:
+            self._fault(path, f"{link}: no such heading")
+
+    def _reference(self, path: Path) -> None:
+        """The page of a public name: parameters, returns and an example."""
         text = path.read_text(encoding="utf-8")
         main = text[text.index("<article") : text.index("</article>")]
-        needs = [">Examples<"]
+        head = re.sub(r"<[^>]+>", "", main[: main.find("</dt>")])
+        wanted = {"an example": ">Examples<"}
         if '<dl class="py function">' in main:
-            takes_any = "sig-param" in main[: main.index("</dt>")]
-            needs += [">Returns", *([">Parameters"] if takes_any else [])]
-        wrong += [f"{path.name}: no {need[1:]}" for need in needs if need not in main]
+            wanted["what it returns"] = ">Returns"
+            if "sig-param" in main[: main.find("</dt>")]:
+                wanted["its parameters"] = ">Parameters"
+        for name, mark in wanted.items():
+            if mark not in main:
+                self._fault(path, f"without {name}")
         if '<dl class="py class">' in main and not re.search(">(Parameters|Attributes)", main):
-            wrong.append(f"{path.name}: neither parameters nor attributes")
-    return wrong
+            self._fault(path, "without parameters or attributes")
+        if len(head) > LONGEST_SIGNATURE:
+            self._fault(path, f"has a signature of {len(head)} characters")
+
+    def _fault(self, path: Path, text: str) -> None:
+        self.faults.append(f"{path.relative_to(self.root)}: {text}")
 
 
 def main(root: Path) -> int:
     """Print what is wrong; 1 if anything is."""
-    pages = len(html_files(root))
-    if not pages:
+    site = Site(root)
+    if not site.pages:
         print(f"{root} has no pages: run make docs")
         return 1
-    wrong = [*broken_links(root), *foreign_loads(root), *thin_pages(root)]
-    for line in wrong:
-        print(line)
+    faults = site.check()
+    for fault in faults:
+        print(fault)
     names = len(list((root / "reference" / "generated").glob("weightnorm.*.html")))
     print(
-        f"{pages} pages, {names} of them of public names: "
+        f"{len(site.pages)} pages, {names} of them of public names: "
         + (
-            f"{len(wrong)} faults"
-            if wrong
+            f"{len(faults)} faults"
+            if faults
             else "every link leads somewhere, nothing from elsewhere"
         )
     )
-    return 1 if wrong else 0
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ from weightnorm.cli.main import app as program
 
 HEAD = """# The command
 
-`weightnorm COMMAND --help` prints what is on this page. Exit code 0 means that a command did what
-was asked; 1 that it did not, with a sentence on stderr; 2 that the call itself was wrong.
+`weightnorm COMMAND --help` prints what is on this page, `weightnorm --version` the version.
+
+Exit code 0 means that a command did what was asked; 1 that it did not, or that a claim failed; 2
+that the call, or a file it names, cannot be used; 130 that it was interrupted.
 """
 
 
@@ -52,7 +54,10 @@ def row(parameter: Any) -> str:
         names = f"`{parameter.name}`"
     meaning = " ".join((parameter.help or "").split()).replace("|", r"\|")
     default = parameter.default
-    plain = isinstance(default, str | int | float | Path) and not isinstance(default, bool)
+    if isinstance(default, bool):
+        choices = [*parameter.opts, *parameter.secondary_opts]
+        default = choices[not default] if len(choices) > 1 else None
+    plain = isinstance(default, str | int | float | Path)
     return f"| {names} | {meaning} | {f'`{default}`' if plain else ''} |"
 
 

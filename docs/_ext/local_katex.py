@@ -14,7 +14,7 @@ DIST = Path(__file__).parents[1] / "node_modules" / "katex" / "dist"
 def configure(app: Sphinx, config: Config) -> None:
     """Point the extension at the pinned KaTeX; a formula that does not parse ends the build."""
     if not DIST.exists():
-        raise ExtensionError("KaTeX is not installed: run `make docs-setup` (npm ci in docs)")
+        raise ExtensionError("KaTeX is not installed: run `make docs-setup`")
     config.html_math_renderer = "katex"
     config.katex_prerender = True
     config.katex_js_path = str(DIST / "katex.min.js")

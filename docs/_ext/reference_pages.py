@@ -4,6 +4,7 @@
 names and that does not exist, ends the build.
 """
 
+import dataclasses
 import importlib
 import inspect
 import textwrap
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reference_table import PAGES, Page
+from reference_table import CALLED, INTERNAL, PAGES, Page
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.ext.autodoc.mock import mock
@@ -49,7 +50,7 @@ def listing(page: Page) -> str:
     parts = [heading(page.title, "="), f".. currentmodule:: {page.module}\n", page.text.strip()]
     for title, names in page.groups.items():
         parts += [heading(title, "-"), ".. autosummary::\n"]
-        parts[-1] += "".join(f"\n   {name}" for name in names)
+        parts[-1] += "".join(f"\n   {name}" for name in names.split())
     entries = "".join(f"\n   {name} <{page.module}.{name}>" for name in page.names)
     parts.append(f".. toctree::\n   :hidden:\n{entries}")
     return "\n\n".join(parts) + "\n"
@@ -68,23 +69,48 @@ def symbol(module: str, name: str) -> str:
 
 
 def members(kind: type) -> Iterator[tuple[str, str]]:
-    """The public methods and properties of a class of ours that have a documentation."""
+    """The public methods and properties of a class of ours that a user calls."""
     owners = [owner for owner in kind.__mro__ if owner.__module__.startswith("weightnorm.")]
-    names = {name: None for owner in owners for name in vars(owner) if not name.startswith("_")}
-    for name in sorted(names):
+    for name in sorted({name for owner in owners for name in vars(owner)} - INTERNAL):
         thing = inspect.getattr_static(kind, name)
         function = getattr(thing, "__func__", getattr(thing, "fget", None) or thing)
         function = getattr(function, "func", function)  # a cached property
-        if not inspect.isfunction(function) or not function.__doc__:
+        if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
             continue
-        if not (is_hook(kind, name) and "Parameters\n" not in function.__doc__):
+        if not is_hook(kind, name):
             is_method = inspect.isfunction(getattr(thing, "__func__", thing))
             yield name, "automethod" if is_method else "autoproperty"
 
 
 def is_hook(kind: type, name: str) -> bool:
     """Whether a member only fills in what a contract asks for."""
-    return kind not in CONTRACTS and any(hasattr(contract, name) for contract in CONTRACTS)
+    asked = any(hasattr(contract, name) for contract in CONTRACTS)
+    return asked and kind not in CONTRACTS and name not in CALLED
+
+
+def signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str, returns: str
+) -> tuple[str, str] | None:
+    """What is made by calls, and not by users, shows no signature; what torch hides shows its own.
+
+    A class with a base that is only a stand-in, as torch's are here, would show that base's.
+    """
+    if what != "class":
+        return None
+    if getattr(thing, "_is_protocol", False) or is_made_by_calls(thing):
+        return "", ""
+    if thing.__module__.startswith("weightnorm.torch"):
+        given = inspect.signature(thing.__init__).parameters.values()
+        plain = [p.replace(annotation=p.empty) for p in given if p.name != "self"]
+        return str(inspect.Signature(plain)), ""
+    return None
+
+
+def is_made_by_calls(thing: type) -> bool:
+    """Whether a dataclass has fields of its own, which no user gives."""
+    return dataclasses.is_dataclass(thing) and any(
+        field.name.startswith("_") for field in dataclasses.fields(thing)
+    )
 
 
 def heading(title: str, mark: str) -> str:
@@ -95,4 +121,5 @@ def heading(title: str, mark: str) -> str:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Write the pages before any is read; autosummary comes later."""
     app.connect("builder-inited", write_pages, priority=100)
+    app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True}

@@ -1,39 +1,46 @@
 """Which public names stand together in the reference, and what is said above each group."""
 
 import importlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Page:
-    """A module's page: groups of names by title. `elsewhere` are on another page."""
+    """A module's page: names by the title of their group, as words of a string."""
 
     file: str
     title: str
     module: str
     text: str
     groups: dict[str, str]
-    elsewhere: str = ""
-    complete: bool = True
-    names: list[str] = field(init=False)
+    elsewhere: str = ""  # public names of the module that are on another page
 
-    def __post_init__(self) -> None:
-        """Names are written as words of a string: less to read than lists."""
-        object.__setattr__(self, "groups", {k: v.split() for k, v in self.groups.items()})
-        object.__setattr__(self, "elsewhere", self.elsewhere.split())
-        object.__setattr__(self, "names", [n for names in self.groups.values() for n in names])
+    @property
+    def names(self) -> list[str]:
+        """All names on it, in order."""
+        return [name for names in self.groups.values() for name in names.split()]
 
     def faults(self) -> list[str]:
         """Names that do not exist, and public ones that are left out."""
         module = importlib.import_module(self.module)
         unknown = [name for name in self.names if not hasattr(module, name)]
         public = {name for name in getattr(module, "__all__", ()) if not name.startswith("__")}
-        missing = sorted(public - set(self.names) - set(self.elsewhere)) if self.complete else []
+        missing = sorted(public - set(self.names) - set(self.elsewhere.split()))
         return [
             *([f"the reference names {unknown}, not in {self.module}"] if unknown else []),
             *([f"the reference leaves out {missing} of {self.module}"] if missing else []),
         ]
 
+
+# members of classes that are for the engine, or for the library they come from
+INTERNAL = {
+    *("pull", "pushed", "own_scale", "weights_scale"),  # of methods
+    *("is_iterated", "target", "whitened", "packed", "tiled", "unseen_norm", "fingerprint"),
+    *("model_post_init", "tables", "written"),  # of SweepConfig
+    *("ends_frozen", "settled_from", "get_lr"),  # of schedules
+}
+# of what a contract asks for, what users call as well
+CALLED = {"value_and_gradient"}
 
 PAGES = [
     Page(
@@ -111,7 +118,6 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         "weightnorm.planning",
         """What ``wn.theory.plan`` returns.""",
         {"Plans": "Plan"},
-        complete=False,
     ),
     Page(
         "assessment",
@@ -119,7 +125,6 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         "weightnorm.assessment",
         """``wn.certificate(problem, result)`` is this function.""",
         {"A result against the theory": "certificate Assessment"},
-        complete=False,
     ),
     Page(
         "schedules",
@@ -155,8 +160,19 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         "weightnorm.sweeps",
         """What ``weightnorm sweep`` does, from Python. The keys of a file are on the page
 :doc:`/reference/sweep-files`.""",
-        {"Sweeps on disk": "run load_config rerun SweepConfig"},
+        {
+            "Run": "run rerun Outcome",
+            "Describe": "SweepConfig load_config",
+            "What a call raises": "ConfigError StoreError",
+        },
         elsewhere="run_sweep",  # the old name of run
+    ),
+    Page(
+        "cluster",
+        "Sweeps on a cluster",
+        "weightnorm.sweeps.cluster",
+        """:doc:`/guides/cluster` shows it at work.""",
+        {"A Dask client": "connected ClusterError"},
     ),
     Page(
         "certificate",
@@ -184,6 +200,21 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         },
     ),
     Page(
+        "methods",
+        "What all methods have",
+        "weightnorm.methods",
+        """Momentum, decay, clipping, mini-batches and label noise: options of every method.""",
+        {"Options": "Training"},
+        elsewhere="BatchNorm GradientDescent RPGD WeightNorm",
+    ),
+    Page(
+        "iterative",
+        "Solutions by iteration",
+        "weightnorm.problems.iterative",
+        """What ``problem.iterate()`` returns, for an A too large to factorise.""",
+        {"Solutions": "Iterated"},
+    ),
+    Page(
         "problems",
         "For problems of your own",
         "weightnorm.problems",
@@ -201,7 +232,6 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         "weightnorm.problems.losses",
         """What `weightnorm.GeneralizedLinear` asks of a loss.""",
         {"The contract": "Loss", "Those that ship": "Logistic Poisson Huber Squared"},
-        complete=False,
     ),
     Page(
         "contract",
@@ -209,6 +239,5 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         "weightnorm.methods.contract",
         """What the engine asks of a method. :doc:`/guides/own-method` shows it at work.""",
         {"The contract": "Method State Evaluation Sampling"},
-        complete=False,
     ),
 ]

@@ -39,7 +39,7 @@ flow = wn.theory.flow_limit(problem, 2.8, w0).norm
 ax.axhline(flow, color="0.5", linestyle=":", label="small steps: predicted")
 ax.set(xlabel="η = γ, the steps", ylabel="‖x‖ at the end", ylim=(2.98, 3.3))
 ax.plot([], [], color="tab:red", alpha=0.3, label="runs that do not")
-ax.legend()
+ax.legend(loc="upper right")
 
 assert not settled[~possible].any()
 inside = (norms >= low * (1 - 1e-6)) & (norms <= high * (1 + 1e-6))

@@ -32,8 +32,9 @@ ax.legend()
 
 assert told.trapped
 assert abs(abs(ends["γ = 0.5"].scale) - told.scale) < 1e-6
+assert ends["γ = 0.5"].loss > 0.5
 assert ends["frozen for one step"].loss < 1e-12
 
 # %%
-# The run jumps between the two predicted values, the grey lines, and its loss never falls; with one
+# The run jumps between the two predicted values, the grey lines, and never fits the data; with one
 # frozen step the same start goes to the solution.

@@ -2,8 +2,8 @@
 Decay of the scale is ridge regression
 ======================================
 
-Weight decay on the scale g alone, rPGD from five starts of different sizes. Without decay each ends
-elsewhere; with it all end at the ridge solution.
+Weight decay on the scale g alone, rPGD from five starts of different sizes. Without decay the large
+ones end elsewhere; with it all end at the ridge solution.
 """
 
 import matplotlib.pyplot as plt
@@ -36,5 +36,5 @@ assert max(off) < 1e-6
 assert spread > 1.0
 
 # %%
-# Left, the norm at the end depends on the start; right, all five paths run into the dashed line,
-# the ridge solution that `wn.theory.weight_decay_limit` computes without training.
+# Left, the norm at the end depends on the start, once that is large; right, all five paths run into
+# the dashed line, the ridge solution that `wn.theory.weight_decay_limit` computes without training.

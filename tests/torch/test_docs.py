@@ -1,25 +1,22 @@
 """The page, the quickstart, the docstrings and the measured bridge of weightnorm.torch."""
 
-import importlib.util
 import inspect
 import json
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from pages import blocks, run_page
+from pages import ROOT, blocks, load, run_page
 from test_docstrings import doc, documented, section
 
 import weightnorm
 import weightnorm.torch as wnt
 from weightnorm.bench import bridge, torch_steps
 
-ROOT = Path(__file__).parents[2]
 OBJECTS = {name: getattr(wnt, name) for name in wnt.__all__}
 every = pytest.mark.parametrize("thing", OBJECTS.values(), ids=OBJECTS)
 
@@ -84,13 +81,6 @@ def test_without_torch_the_message_says_what_to_install():
     assert 'pip install "weightnorm[torch]"' in done.stdout
 
 
-def load_tool():
-    spec = importlib.util.spec_from_file_location("bridge_tool", ROOT / "tools" / "bridge.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_a_small_bridge_stands():
     """Predicted before training, and trained: all methods, features centred and not."""
     size = bridge.Size(30, 60, 1, 2, 100, 1e-5, 30_000)
@@ -101,13 +91,13 @@ def test_a_small_bridge_stands():
         trained, predicted = np.array(case["trained"]), np.array(case["predicted"])
         allowed = np.array(case["error"]) + 1e-4 * trained  # the residual that was left
         assert (np.abs(trained - predicted) <= allowed).all(), case["method"]
-    tool = load_tool()
+    tool = load(ROOT / "tools" / "bridge.py")
     assert tool.summary(found["cases"][1])["inside"] == 2
     assert len(tool.figure(found).axes) == 2
 
 
 def test_the_page_of_the_bridge_is_what_was_measured():
-    tool = load_tool()
+    tool = load(ROOT / "tools" / "bridge.py")
     data = json.loads((ROOT / "benchmarks" / "bridge.json").read_text(encoding="utf-8"))
     assert tool.page(data) == (ROOT / "docs" / "guides" / "torch-bridge.md").read_text(
         encoding="utf-8"

@@ -33,6 +33,13 @@ class Iterated:
         Whether LSQR stopped by itself.
     slope, residual, norm, smallest : float
         ‖Aᵀr‖ and ‖r‖ of r = b − Ax, LSQR's estimate of ‖A‖, and the smallest singular value met.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> found = wn.LeastSquares([[1.0, 0.0], [0.0, 2.0]], [3.0, 4.0]).iterate()
+    >>> found.weights.round(6).tolist(), found.converged
+    ([3.0, 2.0], True)
     """
 
     weights: Vector

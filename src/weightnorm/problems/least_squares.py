@@ -42,6 +42,19 @@ class LeastSquares(LinearModel):
         For a Dask array: called as progress(bytes_read, bytes_in_all); True shows a bar and what
         the pass will cost, None (the default) does so for more than a gigabyte, False never.
 
+    Attributes
+    ----------
+    A, y
+        The data, as given; arrays as float64.
+    shape : (int, int)
+        (m, d), the numbers of samples and of unknowns.
+    floor : float
+        The smallest loss there is: 0 where some x fits y.
+    curvature : float
+        λmax, the largest eigenvalue of AAᵀ, for curvature steps; also `largest_eigenvalue`.
+    solution : (d,) array or None
+        The known solution, where one was given.
+
     Examples
     --------
     >>> import numpy as np, weightnorm as wn

@@ -37,7 +37,23 @@ Finished = Callable[[Shard, Arrays, str], None]
 
 
 class ClusterError(RuntimeError):
-    """A cluster that cannot be used, or no longer; what was finished is safe."""
+    """A cluster that cannot be used, or no longer; what was finished is safe.
+
+    Parameters
+    ----------
+    *args
+        The message: what was there, and what to do.
+
+    Examples
+    --------
+    >>> from weightnorm.sweeps.cluster import ClusterError, connected
+    >>> try:
+    ...     with connected("tcp://not-a-port"):
+    ...         pass
+    ... except ClusterError as error:
+    ...     print(type(error).__name__)
+    ClusterError
+    """
 
 
 @cache
@@ -138,24 +154,35 @@ def _require_same(where: str, found: dict[str, str]) -> None:
 
 @contextmanager
 def connected(address: str | None = None, workers: int | None = None) -> Iterator[Any]:
-    """A client of the scheduler at `address`, or of as many worker processes on this machine, which
-    listen on loopback alone and end with it.
+    """A Dask client: of the scheduler at `address`, or of worker processes on this machine.
+
+    The processes listen on loopback alone, and end with the block.
 
     Parameters
     ----------
     address : str, optional
-        Such as "tcp://10.0.0.1:8786".
+        Such as `"tcp://10.0.0.1:8786"`.
     workers : int, optional
         How many processes to start instead.
 
-    Yields
-    ------
-    distributed.Client
+    Returns
+    -------
+    context manager
+        For a `with` block; it gives the distributed.Client.
 
     Raises
     ------
     ClusterError
         If there is no such scheduler, or Dask is not installed.
+
+    Examples
+    --------
+    >>> from distributed import LocalCluster
+    >>> from weightnorm.sweeps.cluster import connected
+    >>> there = {"processes": False, "dashboard_address": None, "n_workers": 1}
+    >>> with LocalCluster(**there) as cluster, connected(cluster.scheduler_address) as client:
+    ...     client.status
+    'running'
     """
     try:
         from distributed import Client, LocalCluster

@@ -30,7 +30,19 @@ BYTES_PER_RUN = 5 * 8 + 8 + 1  # five numbers, a count and a status
 
 
 class StoreError(OSError):
-    """The store could not be written; what was finished is safe."""
+    """The store could not be written; what was finished is safe.
+
+    Parameters
+    ----------
+    *args
+        The message: which file, and why.
+
+    Examples
+    --------
+    >>> from weightnorm import sweeps
+    >>> issubclass(sweeps.StoreError, OSError)  # so that a full disk is caught as one
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,19 @@ class Outcome:
     note : str
         What else there is to say: that shards come from different environments and how well they
         agree, that the store has shards of another version, which were not used. Mostly "".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from weightnorm import sweeps
+    >>> config = sweeps.SweepConfig(
+    ...     name="two-scales",
+    ...     starts={"scales": [0.5, 2.0]},
+    ...     methods={"gd": {"kind": "gd", "step": 0.1}},
+    ... )
+    >>> outcome = sweeps.run(config, tempfile.mkdtemp())
+    >>> outcome.path.name, outcome.computed, outcome.summary
+    ('two-scales.nc', 1, 'all 2 runs converged')
     """
 
     path: Path

@@ -25,7 +25,23 @@ MESSAGES = {
 
 
 class ConfigError(ValueError):
-    """A sweep file that cannot be used, with every problem named by its key."""
+    """A sweep file that cannot be used, with every problem named by its key.
+
+    Parameters
+    ----------
+    *args
+        The message: every key that is wrong, what it holds, and what it should.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> from weightnorm import sweeps
+    >>> try:
+    ...     sweeps.load_config(pathlib.Path("missing.toml"))
+    ... except sweeps.ConfigError as error:
+    ...     print(str(error)[:28])
+    missing.toml: cannot be read
+    """
 
 
 def load_config(path: Path) -> SweepConfig:
