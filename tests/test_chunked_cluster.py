@@ -73,6 +73,15 @@ def test_workers_killed_during_the_pass_do_not_change_the_bits(on_one_thread):
     assert found == on_one_thread
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as Python has it by itself: a shell lets its background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_pass():
     def slowly(block):
         time.sleep(0.2)
