@@ -2,7 +2,6 @@
 
 import os
 import sys
-import warnings
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -47,7 +46,7 @@ add_module_names = False
 toc_object_entries_show_parents = "hide"
 
 # --- pages in Markdown ------------------------------------------------------------------------
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_block"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 myst_title_to_header = True
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -66,10 +65,8 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 1e9,
     "remove_config_comments": True,
-    "plot_gallery": "True",
     "notebook_extensions": set(),
 }
-warnings.filterwarnings("ignore", category=UserWarning, message="Matplotlib is currently using agg")
 
 # --- looks ------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
@@ -97,4 +94,4 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "search_bar_text": "Ask: step size, limit, freeze …",
 }
-html_sidebars = {"index": [], "erratum/**": ["sidebar-nav-bs"]}
+html_sidebars = {"index": []}

@@ -59,9 +59,10 @@ def check_start(names, folder):
     figures = {"end_norms.png", "slow_scale.png", "two_phases.png", "phase_diagram.png"}
     assert {path.name for path in folder.glob("*.png")} == figures
     shown = (DOCS / "start" / "index.md").read_text(encoding="utf-8")
-    for result in (names["gd"], names["rpgd"]):
-        told = re.search(rf"after ({result.num_steps - 1}|{result.num_steps}).*norm=(\S+),", shown)
-        assert float(told[2]) == pytest.approx(result.norm, rel=1e-4)
+    told = re.findall(r"after (\d+) steps.*? norm=([\d.]+),.*distance=([\d.]+)\)", shown)
+    for result, (steps, norm, distance) in zip((names["gd"], names["rpgd"]), told, strict=True):
+        assert result.num_steps == pytest.approx(int(steps), abs=1)
+        assert (result.norm, result.distance) == pytest.approx((float(norm), float(distance)), 1e-3)
     assert f"{names['limit'].norm:.4f} {names['limit'].distance:.4f}" in shown
     assert names["data"].attrs["summary"] in shown
 
@@ -99,8 +100,16 @@ def check_larger(names, folder):
 def check_plan(names, folder):
     """The distances that comments of the page name."""
     run, problem, far = names["wn"].run, names["problem"], names["far"]
-    assert run(names["plain"], problem, **far).distance == pytest.approx(0.9, abs=0.1)
-    assert run(names["two_phase"], problem, **far).distance < 0.015
+    assert run(names["plain"], problem, **far).distance == pytest.approx(0.94, abs=0.005)
+    assert run(names["two_phase"], problem, **far).distance == pytest.approx(0.004, abs=5e-4)
+
+
+def check_own_data(names, folder):
+    assert names["smallest"] == pytest.approx(0.51, abs=0.005)
+    assert names["rpgd"].distance == pytest.approx(0.065, abs=5e-4)
+    assert names["gd"].distance == pytest.approx(0.377, abs=5e-4)
+    files = ("norms.png", "distances.png", "fit.png", "predictions.csv")
+    assert all((folder / name).exists() for name in files)
 
 
 def check_limit(names, folder):
@@ -124,6 +133,7 @@ CHECKS = {
     "start/index.md": check_start,
     "guides/estimators.md": check_estimators,
     "guides/larger-than-memory.md": check_larger,
+    "guides/own-data.md": check_own_data,
     "guides/plan.md": check_plan,
     "explanation/limit.md": check_limit,
     "explanation/paper.md": check_paper,

@@ -27,6 +27,8 @@ for name, method in methods.items():
     for ax, values in zip(axes, (kept.loss, kept.scale, kept.perp_norm), strict=True):
         ax.plot(kept.step, values, dashes, label=name)
     distance[name] = run.distance
+    if name.startswith("frozen"):
+        assert kept.loss[:51].min() > 0.08  # ½(3 − 2.6)²
 axes[0].set(yscale="log", ylabel="loss", xlabel="step", ylim=(1e-12, 30))
 axes[1].set(ylabel="scale g", xlabel="step")
 axes[2].set(ylabel="‖x⊥‖, what is kept of the start", xlabel="step")

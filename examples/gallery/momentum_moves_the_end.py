@@ -27,6 +27,8 @@ for name, method, colour in (("wn", wn.WeightNorm, "tab:orange"), ("rpgd", wn.RP
     ax.plot(betas, [run.norm for run in runs], "o", color=colour, label=f"{name}: runs")
     for run, limit in zip(runs, told, strict=True):
         assert abs(run.norm - limit.norm) <= limit.error
+    away = np.diff([run.norm for run in runs]) * (1 if name == "wn" else -1)
+    assert (away > 0).all()
 flow = wn.theory.flow_limit(problem, 2.8, w0).norm
 ax.axhline(flow, color="black", linewidth=0.8, label="small steps")
 ax.set(xlabel="momentum β", ylabel="‖x‖ at the end")

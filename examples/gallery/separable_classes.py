@@ -26,6 +26,7 @@ for name, method in methods.items():
     kept = run.history
     directions = kept.direction
     angle = np.degrees(np.arccos(np.clip(directions @ best.direction, -1, 1)))
+    assert (np.diff(angle[1:]) < 0).all()
     unseen[name] = np.linalg.norm(directions[:, 3:], axis=1)
     axes[0].semilogx(kept.step[1:], angle[1:], label=name)
     axes[1].loglog(kept.step[1:], unseen[name][1:], label=name)
