@@ -17,7 +17,7 @@ SURROUNDINGS = {
     "PY_COLORS": None,
 }
 ONE_CLAIM = ("verify", "--only", "gd-limit", "--instances", "1")  # one that takes no time
-WRITING = ["bench", "verify", "fit", "reproduce", "sweep"]
+WRITING = ["bench", "verify", "fit", "explore", "reproduce", "sweep"]
 
 
 def run(*arguments, env=None):
@@ -46,6 +46,15 @@ def commands(folder, name="out"):
             "y",
             "--coefficients",
             folder / f"{name}.csv",
+        ),
+        "explore": (
+            "explore",
+            folder / "data.csv",
+            "--target",
+            "y",
+            "--no-open",
+            "--out",
+            folder / f"{name}.html",
         ),
         "reproduce": ("reproduce", "figure-2", "--quick", "--out", folder / name),
         "sweep": ("sweep", sweep, "--out", folder / name),

@@ -22,6 +22,7 @@ def no_work(monkeypatch):
     from weightnorm.bench import cases
     from weightnorm.estimators import table
     from weightnorm.experiments import EXPERIMENTS
+    from weightnorm.explorer import build, describe
     from weightnorm.sweeps import execute
 
     def work(*_, **__):
@@ -31,6 +32,8 @@ def no_work(monkeypatch):
     monkeypatch.setattr(certificate, "verify", work)
     monkeypatch.setattr(table, "fit_table", work)
     monkeypatch.setattr(execute, "compute_shard", work)
+    monkeypatch.setattr(describe, "describe", work)
+    monkeypatch.setattr(build, "page", work)
     for experiment in EXPERIMENTS:
         monkeypatch.setitem(experiment.__dict__, "compute", work)
 
@@ -96,7 +99,7 @@ def fill_disk(monkeypatch, folder, spare):
     monkeypatch.setattr(os, "replace", full)
 
 
-@pytest.mark.parametrize("command", ["bench", "verify", "fit"])
+@pytest.mark.parametrize("command", ["bench", "verify", "fit", "explore"])
 @pytest.mark.parametrize("spare", [True, False])
 def test_a_disk_that_fills_up_loses_nothing(table, tmp_path, measured, monkeypatch, command, spare):
     *arguments, option, path = commands(tmp_path)[command]

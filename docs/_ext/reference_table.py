@@ -51,6 +51,7 @@ PAGES = [
 ``wn.schedules``, ``wn.datasets`` and ``wn.plot`` have pages of their own.""",
         {
             "Train": "run sweep search_step flow gradient_flow",
+            "See it in a browser": "explore",
             "Methods": "GradientDescent WeightNorm RPGD BatchNorm",
             "Problems": "LeastSquares GeneralizedLinear MatrixSensing Problem",
             "What a call returns": "Result Status History Trajectory StepSearch",

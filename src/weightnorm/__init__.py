@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .estimators import WeightNormClassifier as WeightNormClassifier
     from .estimators import WeightNormRegressor as WeightNormRegressor
     from .estimators import WeightNormRegressorCV as WeightNormRegressorCV
+    from .explorer.explore import explore as explore
     from .flows import Trajectory as Trajectory
     from .flows import flow as flow
     from .flows import gradient_flow as gradient_flow
@@ -43,6 +44,7 @@ _LAZY = {
     "flow": "flows:flow",
     "gradient_flow": "flows:gradient_flow",
     "Trajectory": "flows:Trajectory",
+    "explore": "explorer:explore",
     "certificate": "certificate",
     "verify": "certificate:verify",
     "WeightNormRegressor": "estimators:WeightNormRegressor",
@@ -75,6 +77,7 @@ __all__ = [
     "__version__",
     "certificate",
     "datasets",
+    "explore",
     "flow",
     "gradient_flow",
     "plot",

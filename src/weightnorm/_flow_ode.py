@@ -118,12 +118,12 @@ def _integrate(
     # a start in the row space has p = 0 for ever
     working = np.where(np.isfinite(state), state, 0.0)
 
-    def unit(at: Array) -> Array:
+    def seen(at: Array) -> Array:
         square = at[1:-1] @ at[1:-1] + (0.0 if in_row_space else np.exp(2.0 * at[-1]))
         return np.asarray(at[1:-1] / np.sqrt(square))
 
     def loss(at: Array) -> float:
-        return float(problem.value_and_gradient(np.append(at[0] * unit(at), 0.0)[None])[0][0])
+        return float(problem.value_and_gradient(np.append(at[0] * seen(at), 0.0)[None])[0][0])
 
     times, states = [0.0], [working]
     sampled: list[Array] = [] if at is None else [working] * int((at <= 0.0).sum())
@@ -132,7 +132,7 @@ def _integrate(
             Status.CONVERGED,
             f"loss {loss(working):.6g} <= tolerance {tolerance:g} at the start",
         )
-    elif _at_rest(problem, float(state[0]), unit(working), c, FLAT):
+    elif _at_rest(problem, float(state[0]), seen(working), c, FLAT):
         status, message = (
             Status.STATIONARY,
             "the right-hand side is zero: a point where the flow does not move",
@@ -140,14 +140,16 @@ def _integrate(
     else:
 
         def calm(at: Array) -> bool:
-            return _at_rest(problem, float(at[0]), unit(at), c, CALM)
+            return _at_rest(problem, float(at[0]), seen(at), c, CALM)
 
         field = _field(problem, c, in_row_space)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a failed step is a status, not a warning
             goal = tolerance if at is None else -np.inf
             visit = None if at is None else partial(_sample, at, sampled)
-            status, message = _advance(field, loss, calm, goal, end, times, states, visit)
+            ends = 1.0 if problem.reference is None else float(np.linalg.norm(problem.reference))
+            unit = max(abs(float(state[0])), ends) or 1.0
+            status, message = _advance(field, loss, calm, goal, end, times, states, unit, visit)
     if at is not None:
         times, states = _at_times(at, sampled, times[-1], states[-1], status)
     table = np.array(states)
@@ -166,12 +168,18 @@ def _advance(
     end: float,
     times: list[float],
     states: list[Array],
+    unit: float,
     visit: Callable[[Any, float], None] | None = None,
 ) -> tuple[Status, str]:
-    """Append steps by LSODA and, should it fail, by Radau from where it stopped."""
+    """Append steps by LSODA and, should it fail, by Radau from where it stopped; `unit` is the
+    size of the weights.
+    """
     from scipy.integrate import LSODA, Radau
 
-    options = {"rtol": RELATIVE, "atol": ABSOLUTE, "jac": field[1]}
+    # g has the units of the weights, and may be tiny in them; w has none
+    floor = np.full(states[0].size, ABSOLUTE)
+    floor[0] *= min(1.0, unit)
+    options = {"rtol": RELATIVE, "atol": floor, "jac": field[1]}
     mark, marked_at, evaluations, inside = states[0], 0.0, 0, False
     budget = EVALUATIONS[0] + EVALUATIONS[1] * states[0].size
 

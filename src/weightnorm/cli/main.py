@@ -9,6 +9,7 @@ import typer
 from .. import __version__
 from ._terminal import prepare_streams
 from .bench import bench
+from .explore import explore
 from .fit import fit
 from .predict import predict
 from .reproduce import reproduce
@@ -59,6 +60,8 @@ def _options(
 
     - `weightnorm predict model.json NEW.csv` — predict the rows of another table with that model
 
+    - `weightnorm explore` — drag the start of training in your browser and see where it ends
+
     - `weightnorm bench --quick` — how fast it is, here and now
 
     In Python: `import weightnorm as wn`, then `wn.run`, `wn.sweep`, `wn.flow`, `wn.theory`.
@@ -70,6 +73,7 @@ app.command()(verify)
 app.command()(sweep)
 app.command()(fit)
 app.command()(predict)
+app.command()(explore)
 app.command()(bench)
 
 
