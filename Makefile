@@ -6,12 +6,13 @@ STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 TORCH_STAMP := $(VENV)/.installed-torch
 DOCS_STAMP := $(VENV)/.installed-docs
+BROWSER_STAMP := $(VENV)/.installed-browser
 KATEX := docs/node_modules/katex/dist/katex.min.js
 SITE := docs/_build/html
 # Most of what is installed is never imported: what is, is compiled then.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install install-torch test rounding test-long test-torch torch-others test-portable test-all mutate fuzz lint bench bridge reproduce docs docs-setup pages lock clean
+.PHONY: help install install-torch test rounding test-long test-torch torch-others browser test-browser test-portable test-all mutate fuzz lint bench bridge reproduce docs docs-setup pages lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
@@ -19,6 +20,8 @@ help:
 	@echo "make test-long   what takes seconds each: every claim, every figure, every example (3 minutes)"
 	@echo "make test-torch  install PyTorch (a CPU build will do) and test weightnorm.torch"
 	@echo "make torch-others  fetch the optimiser tests of others and run them on weightnorm.torch (about a minute)"
+	@echo "make test-browser  drive the explorer in Chromium (4 minutes)"
+	@echo "make browser     what make test-browser needs: Playwright from PyPI, Chromium from Debian's packages"
 	@echo "make test-all    the same, the slow tests and make mutate"
 	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
 	@echo "make mutate      falsify every theory function in turn: the certificate must notice (minutes)"
@@ -82,12 +85,30 @@ torch-others: $(TORCH_STAMP)
 	$(BIN)/python tools/others.py
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/torch/test_others.py tests/torch/test_torch_optimizers.py tests/torch/test_torch_layers.py
 
+browser: $(BROWSER_STAMP)
+	@command -v chromium chromium-browser google-chrome > /dev/null || $(MAKE) --no-print-directory chromium
+
+# Only where it can be had without asking anyone; elsewhere the tests are skipped, and say why.
+.PHONY: chromium
+chromium:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null; \
+	else echo "no Chromium: apt-get install chromium, or your system's own way"; fi
+
+$(BROWSER_STAMP): $(STAMP) requirements-browser.lock
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements-browser.lock
+	@touch $@
+
+test-browser: browser
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" tests/browser
+
 test-portable: $(STAMP)
 	$(BIN)/python tools/portable.py
 
-test-all: $(TORCH_STAMP) lint
+test-all: $(TORCH_STAMP) lint browser
 	$(BIN)/python -m pytest -m ""
 	$(BIN)/python -m pytest -m "" tests/torch src/weightnorm/torch
+	$(BIN)/python -m pytest -m "" tests/browser
 	$(BIN)/python tools/mutate.py
 
 mutate: $(STAMP)

@@ -6,6 +6,7 @@ ROOT = Path(__file__).parent
 LEFT_OUT = {  # by the name of their folder
     "torch": "tests of weightnorm.torch are left out: make test-torch",
     "site": "tests of the built site are left out: make docs",
+    "browser": "tests in a browser are left out: make test-browser",
 }
 
 

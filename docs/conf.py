@@ -29,6 +29,7 @@ extensions = [
     "plain_docstrings",  # |g| and coef_ in docstrings stay what they are
     "reference_pages",  # a page for every public name
     "command_page",  # the commands, from the command itself
+    "explorer_page",  # the explorer, as one file of the site
     "link_names",  # names in the text lead to their pages
     "local_katex",  # KaTeX from docs/node_modules, strict
 ]
@@ -73,6 +74,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "weightnorm"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["explorer-theme.js"]
 html_show_search_summary = False  # a page opened as a file may not read others
 html_search_scorer = str(HERE / "search_scores.js")
 html_show_sourcelink = False

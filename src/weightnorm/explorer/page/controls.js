@@ -102,6 +102,7 @@ export function buildSliders(parent, group, change) {
       change(slider.key, row.scale.from(Number(range.value)), true);
     });
     range.addEventListener("change", () => change(slider.key, null, false));
+    watchTyping(number);
     number.addEventListener("change", () => {
       const value = Number(number.value);
       if (number.value.trim() !== "" && Number.isFinite(value)) change(slider.key, value, false);
@@ -109,6 +110,18 @@ export function buildSliders(parent, group, change) {
     });
     parent.append(row);
   }
+}
+
+/** Know of a field whether someone is typing in it: until then its number is the state's. */
+export function watchTyping(field) {
+  field.addEventListener("input", () => (field.dataset.typing = "yes"));
+  field.addEventListener("change", () => delete field.dataset.typing);
+  field.addEventListener("blur", () => delete field.dataset.typing);
+}
+
+/** Show a number in a field, unless someone is typing there. */
+export function showNumber(field, value) {
+  if (!field.dataset.typing) field.value = String(value);
 }
 
 /** Show a scene's numbers on all sliders. */
@@ -125,7 +138,7 @@ export function syncSliders(scene) {
     range.step = slider.coarse?.(problem) ? FINE / 2 : 1;
     range.value = String(Math.min(FINE, Math.max(0, row.scale.to(value))));
     range.setAttribute("aria-valuetext", `${plainNumber(value)}${slider.unit ?? ""}`);
-    if (document.activeElement !== number) number.value = String(significant(value, 6));
+    showNumber(number, significant(value, 6));
     showHint(row, slider, value, slider.edge ? edges[slider.edge] : null);
   }
 }

@@ -66,10 +66,12 @@ function panelRange(curves, panel, end) {
   if (panel.log) {
     const first = curves.map(({ values }) => values[0]).filter(Number.isFinite);
     high = Math.min(high, Math.max(...first, low) + 4);
+    if (panel.key === "perp") high = Math.min(high, 0);
     low = Math.max(low, high - DEEPEST);
   }
   const least = panel.log ? 1 : panel.key === "invariant" ? 0.1 : 1e-3 * Math.abs(high) || 1;
   if (high - low < least) [low, high] = [low - least / 2, high + least / 2];
+  if (panel.key === "perp" && high > 0) [low, high] = [low - high, 0];
   const space = 0.06 * (high - low);
   return [low - space, high + space];
 }

@@ -5,8 +5,8 @@ import { limitPerp } from "./limits.js";
 import { limitSign } from "./predict.js";
 
 const DRIFT_TAIL = 1e-11; // ‖Aᵀr‖² fallen by this factor: what is left of the drift is nothing
-const DRIFT_ACCURACY = 1e-9;
-const MOST_EVALUATIONS = 20000; // a stiff problem gets no such prediction
+const DRIFT_ACCURACY = 1e-8;
+const MOST_EVALUATIONS = 4000; // a stiff problem gets no such prediction
 export const VALID_STEP = 0.4; // beyond this equivalent step a first order says nothing
 
 // Dormand and Prince's method of order five
@@ -111,8 +111,10 @@ function integrateExplicitly(slope, first, done, watch) {
   return null;
 }
 
-/** The predicted end of "wn" or "rpgd" with these steps, or null where a first order is no help. */
-export function finiteStepLimit(problem, start, method, { eta, ratio, momentum, nesterov }) {
+/** The predicted end of "wn" or "rpgd" with these steps, or null where a first order is no help;
+ * `flowEnd` is where the flow ends, whose sign it has, where that is known. */
+export function finiteStepLimit(problem, start, method, steps, flowEnd = null) {
+  const { eta, ratio, momentum, nesterov } = steps;
   const { rank, gstar, steepest } = problem;
   const rho = momentumFactor(momentum, nesterov);
   const step = eta / (1 - momentum);
@@ -135,7 +137,8 @@ export function finiteStepLimit(problem, start, method, { eta, ratio, momentum, 
   const shift = start.scale * (start.scale / ratio) * (1 - 1 / grown);
   const logQ2 = 2 * (Math.log(Math.abs(start.unseen)) + end[rank + 2]) - Math.log(grown) + shift;
   const perp = limitPerp(start.scale, gstar, logQ2, ratio * grown);
-  const { sign, by } = limitSign(problem, start, ratio);
+  const { sign, by } = flowEnd
+    ? { sign: Math.sign(flowEnd.scale), by: flowEnd.decidedBy } : limitSign(problem, start, ratio);
   const unseen = sign * (start.unseen < 0 ? -1 : 1) * perp;
   return {
     unseen, distance: perp, norm: Math.hypot(gstar, perp), applies: by !== "stuck", equivalent,

@@ -3,8 +3,9 @@
 // Units are those in which ‖x*‖ = λmax = 1. Everything depends on u = z/‖w‖, so that an error of
 // ‖w‖ does not grow.
 
-const ORDERS = { fine: 8, coarse: 5 };
-const ACCURACY = { fine: 1e-12, coarse: 1e-7 };
+// "coarse" is for pictures while something is dragged
+const ORDERS = { fine: 8, coarse: 4 };
+const ACCURACY = { fine: 1e-12, coarse: 1e-5 };
 const MOST_STEPS = 4000;
 const LONGEST = 1e280;
 
@@ -136,9 +137,14 @@ class ShiftedSolver {
   constructor({ d, left, right }, h) {
     this.n = d.length;
     this.right = right;
-    this.inverse = Float64Array.from(d, (v) => 1 / (1 - h * v));
+    this.inverse = new Float64Array(this.n);
+    for (let i = 0; i < this.n; i++) this.inverse[i] = 1 / (1 - h * d[i]);
     const k = left.length;
-    this.scaled = left.map((a) => a.map((v, i) => h * v * this.inverse[i]));
+    this.scaled = left.map((a) => {
+      const product = new Float64Array(this.n);
+      for (let i = 0; i < this.n; i++) product[i] = h * a[i] * this.inverse[i];
+      return product;
+    });
     this.matrix = [];
     for (let i = 0; i < k; i++) {
       this.matrix.push(new Float64Array(k));
@@ -222,8 +228,10 @@ function extrapolatedStep(field, y, slope, jacobian, h, order, tolerance) {
     const row = [state];
     for (let k = 1; k <= j; k++) {
       const weight = 1 / (parts / (parts - k) - 1);
-      const before = table[j - 1][k - 1];
-      row.push(row[k - 1].map((v, i) => v + (v - before[i]) * weight));
+      const [before, last] = [table[j - 1][k - 1], row[k - 1]];
+      const better = new Float64Array(n);
+      for (let i = 0; i < n; i++) better[i] = last[i] + (last[i] - before[i]) * weight;
+      row.push(better);
     }
     table.push(row);
   }

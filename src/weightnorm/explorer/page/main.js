@@ -1,6 +1,6 @@
 // Wires the page: one state, the views that show it, and what people do to it.
 
-import { buildSliders, syncSliders } from "./controls.js";
+import { buildSliders, showNumber, syncSliders, watchTyping } from "./controls.js";
 import { drawCurves, lastStep } from "./curves.js";
 import { showEnds, wordsFor } from "./ends.js";
 import { copyText, exportPicture } from "./taking.js";
@@ -37,6 +37,7 @@ let heldWindow = null; // of the plane, while the start is dragged
 let pending = null;
 let idleTimer = 0;
 let playing = 0;
+let firstPicture = null; // milliseconds after the page was asked for
 
 /** Change some of the state; `live` while something is still being dragged. */
 function update(changes, live = false) {
@@ -92,6 +93,7 @@ function drawFrame(live) {
   syncFields();
   showEnds(scene);
   frameTimes.push(performance.now() - began);
+  firstPicture ??= performance.now();
   if (frameTimes.length > 2000) frameTimes.shift();
 }
 
@@ -225,6 +227,7 @@ function listenToControls() {
     update({ problem: event.target.value, tour: 0 });
   });
   for (const key of ["m", "d", "k", "n", "seed"]) {
+    watchTyping(element(`made-${key}`));
     element(`made-${key}`).addEventListener("change", (event) => {
       update(checked(key, Number(event.target.value)));
     });
@@ -311,9 +314,7 @@ function syncFields() {
   element("problem-kind").value = state.problem;
   element("made-fields").hidden = state.problem !== "made";
   for (const key of ["m", "d", "k", "n", "seed"]) {
-    if (document.activeElement !== element(`made-${key}`)) {
-      element(`made-${key}`).value = String(state[key]);
-    }
+    showNumber(element(`made-${key}`), state[key]);
   }
   const { samples, features, rank, free } = problem;
   element("problem-note").textContent = `${problem.name}: ${samples} × ${features}, rank ${rank}` +
@@ -399,6 +400,7 @@ window.weightnorm = {
   isStable, labelNoise, limitPerp, madeProblem, maxDirectionStep, maxGradientStep, maxScaleStep,
   noiseNorm, normBracket, printedError, printedLimit, printedPerp, reducedProblem, runMethod,
   stableBelow, startAt, update, frameTimes,
+  get firstPicture() { return firstPicture; },
   get state() { return state; },
   get scene() { return scene; },
   get views() { return views; },

@@ -14,7 +14,7 @@ const RAMP = [[0, 34, 78], [53, 69, 108], [102, 105, 112], [148, 142, 119], [200
 export function phaseWindow(scene, width, height) {
   const { gstar } = scene.problem;
   const g = Math.abs(scene.state.g);
-  const right = g > (5 / 3) * gstar ? 1.25 * g : (5 / 3) * gstar;
+  const right = Math.max(2 * gstar, 1.25 * g);
   const unit = Math.log10((gstar / 3) ** 2);
   const c = Math.log10(scene.ratio);
   const low = Math.min(unit - 1.7, c - 0.3);

@@ -122,7 +122,10 @@ function drawSolutions(painter, scene, view, height, colors) {
   if (!problem.free) return;
   const x = view.x(problem.gstar);
   painter.line([[x, 0], [x, height]], { color: colors.ink, width: 1.5 });
-  painter.text("zero loss", x + 6, 14, { color: colors.ink, size: 12, halo: colors.paper });
+  const tight = x > view.x(view.right) - 64;
+  painter.text("zero loss", tight ? x - 6 : x + 6, 14, {
+    color: colors.ink, size: 12, halo: colors.paper, align: tight ? "right" : "left",
+  });
   const settles = edges.bracket !== null && state.noise === 0 && state.shown.includes("rpgd");
   if (!settles) return;
   const off = (norm) => Math.sqrt(Math.max(0, norm ** 2 - problem.gstar ** 2));

@@ -36,7 +36,7 @@ export function limitSign(problem, start, ratio) {
   if (rank === 1) return { sign: Math.sign(pull), by: "bracket" };
   const scaled = (zeroLoss * 2) / (problem.gstar ** 2 * problem.steepest);
   const found = integrateFlow(problem, start, ratio, {
-    until: (loss) => loss < CLEARLY * scaled, accuracy: "coarse",
+    until: (loss) => loss < CLEARLY * scaled,
   });
   const last = found.states[found.states.length - 1][0];
   return { sign: Math.sign(last) || 1, by: found.status === "until" ? "integration" : "stuck" };

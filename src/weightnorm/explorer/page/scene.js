@@ -36,7 +36,7 @@ export function computeScene(state, problem, { dragging = false } = {}) {
   }
   const perStep = state.eta / (1 - state.beta);
   const { flow, limit } = phasedFlow(problem, start, ratio, state.freeze * perStep, {
-    tolerance: FLOW_TOLERANCE * problem.zeroLoss, accuracy: "coarse",
+    tolerance: FLOW_TOLERANCE * problem.zeroLoss, accuracy: dragging ? "coarse" : "fine",
   });
   const side = start.unseen < 0 ? -1 : 1;
   runs.flow = flowAsRun(problem, flow, ratio, perStep, side);
@@ -56,7 +56,7 @@ function steppedLimits(state, problem, start, ratio, limit) {
     eta: state.eta, ratio, momentum: state.beta, nesterov: state.nesterov === 1,
   };
   const known = state.freeze === 0 && start.scale !== 0;
-  const of = (method) => (known && finiteStepLimit(problem, start, method, steps)) || limit;
+  const of = (method) => (known && finiteStepLimit(problem, start, method, steps, limit)) || limit;
   return { wn: of("wn"), rpgd: of("rpgd") };
 }
 
@@ -115,6 +115,7 @@ export function distanceOf(run, problem) {
 /** What became of a run, in words. */
 export function outcomeOf(run, state) {
   const steps = Math.round(run.steps).toLocaleString("en");
+  if (!run.weights && run.status === "converged") return "arrived"; // the flow: no steps
   if (run.status === "diverged") return `diverged, step ${steps}`;
   if (run.status === "converged") return `arrived, step ${steps}`;
   if (run.status === "stationary") return "rests in S";

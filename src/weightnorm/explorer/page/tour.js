@@ -1,6 +1,7 @@
 // The story in six steps: each a state, a title and a sentence that says what to look at.
 
 import { plainNumber } from "./paint.js";
+import { flowLimit } from "./predict.js";
 import { distanceOf } from "./scene.js";
 
 const BASE = { problem: "made", m: 20, d: 50, k: 1, n: 3, seed: 0 };
@@ -42,9 +43,12 @@ export const TOUR = [
   {
     title: "Two phases",
     state: { ...BASE, g: 2.8, freeze: 400, shown: "gd.wn.rpgd.flow" },
-    text: (scene) => "Freeze the scale below ‖x*‖ = 3 for 400 steps: only the direction moves, " +
-      "along the dotted circle, and its unseen part dies out. Then thaw: WN ends " +
-      `${distances(scene).wn} from x*, from a start at which equal rates keep 0.9.`,
+    text: (scene) => {
+      const kept = flowLimit(scene.problem, scene.start, scene.ratio).distance;
+      return "Freeze the scale below ‖x*‖ = 3 for 400 steps: only the direction moves, on the " +
+        "sphere that the dotted circle outlines, and its unseen part dies out. Then thaw: WN ends " +
+        `${distances(scene).wn} from x*; without the freeze it would keep ${plainNumber(kept, 2)}.`;
+    },
   },
   {
     title: "Too large a step",

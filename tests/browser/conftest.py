@@ -1,0 +1,70 @@
+"""Chromium, driven by Playwright; tests are skipped with a reason where one of them is missing."""
+
+import shutil
+
+import pytest
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+# nothing that a browser does for itself: no sandbox for root, no service that looks for a network
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+MEASURED = []
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser, started once."""
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt-get install chromium (make browser)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs make browser")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium):
+    """Open a file in a window of its own; a console error or a request elsewhere fails the test."""
+    contexts, faults = [], []
+
+    def open_page(path, hash_="", size=(1400, 1000), **options):
+        width, height = size
+        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on(
+            "console",
+            lambda message: faults.append(message.text) if message.type == "error" else None,
+        )
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("request", lambda request: _see(request.url, faults))
+        page.goto(f"{path.as_uri()}{hash_}")
+        page.wait_for_function("window.weightnorm !== undefined")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def _see(url, faults):
+    if not url.startswith(("file:", "data:", "blob:")):
+        faults.append(f"asked for {url}")
+
+
+@pytest.fixture
+def measured():
+    """Keep a sentence with a measurement, for the end of the run."""
+    return MEASURED.append
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what was measured."""
+    for sentence in MEASURED:
+        terminalreporter.write_line(f"measured: {sentence}")
