@@ -46,6 +46,25 @@ def test_equals_an_integration_in_d_dimensions(problem, w0, scale, ratio):
     )
 
 
+@pytest.mark.parametrize("seed", [7, 18, 31])
+@pytest.mark.parametrize(("features", "unit"), [(1e6, 1e-9), (1.0, 1e-3), (1e-6, 1e6)])
+def test_units_do_not_matter(seed, features, unit):
+    """The scale has the unit of the weights, c that of its square; w has none."""
+    rng = np.random.default_rng(seed)
+    singular, target = np.geomspace(1.0, 1.0 / 30.0, 3), rng.standard_normal(3)
+    target /= np.linalg.norm(target)
+    seen = rng.standard_normal(3)
+    w = np.append(seen * np.sqrt(1.0 - 0.02**2) / np.linalg.norm(seen), -0.02)
+    A = np.column_stack([np.diag(singular), np.zeros(3)])
+    y, times = singular * target, np.array([0.0, 0.01, 0.3, 3.0, 30.0, 300.0])
+    plain = wn.flow(wn.LeastSquares(A, y), 0.4, w, 30.0, times=times)
+    other = wn.LeastSquares(features * A, features * unit * y)
+    clock = (features * unit) ** 2
+    scaled = wn.flow(other, 0.4 * unit, w, 30.0 * unit**2, times=times / clock)
+    size = np.abs(plain.weights).max()
+    np.testing.assert_allclose(scaled.weights / unit, plain.weights, rtol=0, atol=6e-11 * size)
+
+
 def test_the_trajectory_is_consistent(problem, w0):
     trajectory = wn.flow(problem, 2.0, w0, 0.7)
     n = trajectory.time.size
