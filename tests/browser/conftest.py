@@ -28,7 +28,7 @@ def chromium():
 
 
 @pytest.fixture
-def opened(chromium):
+def browsed(chromium):
     """Open a file in a window of its own; a console error or a request elsewhere fails the test."""
     contexts, faults = [], []
 
@@ -44,13 +44,24 @@ def opened(chromium):
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("request", lambda request: _see(request.url, faults))
         page.goto(f"{path.as_uri()}{hash_}")
-        page.wait_for_function("window.weightnorm !== undefined")
         return page
 
     yield open_page
     for context in contexts:
         context.close()
     assert faults == []
+
+
+@pytest.fixture
+def opened(browsed):
+    """The same for the explorer, once it has drawn its first picture."""
+
+    def open_page(*arguments, **options):
+        page = browsed(*arguments, **options)
+        page.wait_for_function("window.weightnorm !== undefined")
+        return page
+
+    return open_page
 
 
 def _see(url, faults):
