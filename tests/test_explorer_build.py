@@ -11,9 +11,6 @@ from weightnorm.explorer import build, modules
 from weightnorm.explorer.describe import describe
 
 REAL = build.assets()
-needs_assets = pytest.mark.skipif(
-    not REAL.joinpath("index.html").is_file(), reason="the page's assets are not written yet"
-)
 
 
 @pytest.fixture
@@ -207,7 +204,6 @@ def loads(text):
     return re.findall(rf"{inside}|@import|url\(\s*[\"']?https?:|\bimport\s*\(", text)
 
 
-@needs_assets
 def test_the_real_page_is_one_file():
     found = describe(PROBLEM, direction=W, name=NASTY)
     text = build.page(found)
@@ -220,3 +216,11 @@ def test_the_real_page_is_one_file():
     assert text.lower().startswith("<!doctype html>")
     assert len(text) < 2**19
     assert build.page().replace("null", "") != text
+
+
+@pytest.mark.parametrize(
+    "path", sorted(REAL.iterdir(), key=lambda path: path.name), ids=lambda path: path.name
+)
+def test_the_lines_of_an_asset_fit(path):
+    long = [line for line in path.read_text(encoding="utf-8").splitlines() if len(line) > 100]
+    assert long == []

@@ -1,4 +1,4 @@
-"""The built site in a browser: the explorer in its frames, and the search. `make docs` builds it."""
+"""The built site in a browser: the explorer in its frames, and the search; `make docs` first."""
 
 from pathlib import Path
 

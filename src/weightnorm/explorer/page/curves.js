@@ -62,7 +62,10 @@ function panelRange(curves, panel, end) {
   if (!finite.length) return [0, 1];
   let low = finite.reduce((a, b) => Math.min(a, b), Infinity);
   let high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-  if (panel.key === "invariant") [low, high] = [Math.max(low, -DEEPEST / 2), Math.min(high, DEEPEST / 2)];
+  if (panel.key === "invariant") {
+    low = Math.max(low, -DEEPEST / 2);
+    high = Math.min(high, DEEPEST / 2);
+  }
   if (panel.log) {
     const first = curves.map(({ values }) => values[0]).filter(Number.isFinite);
     high = Math.min(high, Math.max(...first, low) + 4);

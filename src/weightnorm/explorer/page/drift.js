@@ -6,7 +6,8 @@ import { limitSign } from "./predict.js";
 
 const DRIFT_TAIL = 1e-11; // ‖Aᵀr‖² fallen by this factor: what is left of the drift is nothing
 const DRIFT_ACCURACY = 1e-8;
-const MOST_EVALUATIONS = 4000; // a stiff problem gets no such prediction
+const MOST_EVALUATIONS = 4000; // in a frame; stiff problems get no such prediction …
+const STIFF = 60; // … and beyond this spread of curvatures it is not even tried
 export const VALID_STEP = 0.4; // beyond this equivalent step a first order says nothing
 
 // Dormand and Prince's method of order five
@@ -122,6 +123,7 @@ export function finiteStepLimit(problem, start, method, steps, flowEnd = null) {
   const h = step * gstar ** 2 * steepest;
   const g0 = start.scale / gstar;
   if (!(rho * h * Math.max(g0 * g0, c) <= VALID_STEP)) return null;
+  if (steepest > STIFF * Math.min(...problem.curvatures)) return null;
   const { at, slope } = driftField(problem, start, method, h, c, rho);
   const first = new Float64Array(rank + 3);
   first[0] = g0;

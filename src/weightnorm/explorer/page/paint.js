@@ -54,7 +54,8 @@ export class CanvasPainter {
     context.restore();
   }
 
-  text(words, x, y, { color, size = 12, align = "left", base = "alphabetic", halo = null, turn = 0 }) {
+  text(words, x, y, style) {
+    const { color, size = 12, align = "left", base = "alphabetic", halo = null, turn = 0 } = style;
     const { context } = this;
     context.save();
     context.translate(x, y);
@@ -92,8 +93,10 @@ export class CanvasPainter {
 const ANCHOR = { left: "start", center: "middle", right: "end" };
 const BASELINE = { alphabetic: "auto", middle: "central", top: "hanging", bottom: "auto" };
 
+const ENTITIES = { "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" };
+
 function escaped(words) {
-  return words.replace(/[<>&"]/g, (c) => ({ "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" })[c]);
+  return words.replace(/[<>&"]/g, (c) => ENTITIES[c]);
 }
 
 function short(value) {
@@ -128,7 +131,8 @@ export class SvgPainter {
       `stroke-dasharray="${dash.join(" ") || "none"}" opacity="${alpha}"/>`);
   }
 
-  text(words, x, y, { color, size = 12, align = "left", base = "alphabetic", halo = null, turn = 0 }) {
+  text(words, x, y, style) {
+    const { color, size = 12, align = "left", base = "alphabetic", halo = null, turn = 0 } = style;
     const around = halo ? ` paint-order="stroke" stroke="${halo}" stroke-width="3.5"` : "";
     const place = `translate(${short(x)} ${short(y)})` +
       (turn ? ` rotate(${short((turn * 180) / Math.PI)})` : "");
@@ -145,15 +149,17 @@ export class SvgPainter {
   inside(x, y, width, height, draw) {
     const name = `clip${this.clips++}`;
     this.parts.push(`<clipPath id="${name}"><rect x="${short(x)}" y="${short(y)}" ` +
-      `width="${short(width)}" height="${short(height)}"/></clipPath><g clip-path="url(#${name})">`);
+      `width="${short(width)}" height="${short(height)}"/></clipPath>`,
+    `<g clip-path="url(#${name})">`);
     draw();
     this.parts.push("</g>");
   }
 
   /** The whole file. */
   toString() {
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" ` +
-      `viewBox="0 0 ${this.width} ${this.height}" font-family='${FONT}'>${this.parts.join("\n")}</svg>\n`;
+    const { width, height } = this;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
+      `viewBox="0 0 ${width} ${height}" font-family='${FONT}'>${this.parts.join("\n")}</svg>\n`;
   }
 }
 
@@ -180,12 +186,15 @@ export function powerTicks(low, high, count = 5) {
   return ticks;
 }
 
-const SUPERSCRIPT = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+/** An exponent in small raised figures. */
+function raised(exponent) {
+  return String(exponent).replace(/-/, "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+}
 
 /** 10³, or the number itself near 1. */
 export function powerLabel(exponent) {
   if (exponent >= -2 && exponent <= 3) return String(Number((10 ** exponent).toPrecision(3)));
-  return `10${String(exponent).replace(/./g, (c) => SUPERSCRIPT[c])}`;
+  return `10${raised(exponent)}`;
 }
 
 /** A number for people: four digits, powers of ten where it is very large or small. */
@@ -195,7 +204,7 @@ export function plainNumber(value, digits = 4) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e5)) {
     const [mantissa, exponent] = value.toExponential(Math.max(0, digits - 2)).split("e");
-    return `${mantissa}·10${String(Number(exponent)).replace(/./g, (c) => SUPERSCRIPT[c])}`;
+    return `${mantissa}·10${raised(Number(exponent))}`;
   }
   return String(Number(value.toPrecision(digits)));
 }

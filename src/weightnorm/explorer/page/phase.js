@@ -152,8 +152,9 @@ function drawPhaseAxes(painter, problem, view, width, height, colors) {
     painter.text(plainNumber(g0, 3), view.x(g0), bottom + 14, { ...style, align: "center" });
   }
   for (const power of powerTicks(view.low, view.high, 6)) {
-    const y = view.y(10 ** power);
-    painter.text(powerLabel(power), MARGIN.left - 6, y, { ...style, align: "right", base: "middle" });
+    painter.text(powerLabel(power), MARGIN.left - 6, view.y(10 ** power), {
+      ...style, align: "right", base: "middle",
+    });
   }
   painter.text("scale of the start, |g₀|", MARGIN.left + view.w / 2, height - 6, {
     ...style, align: "center",

@@ -188,7 +188,8 @@ function drawRings(painter, scene, view, width, height, colors, shown) {
   if (shown.includes("gd")) rings.push([limits.gd.unseen, colors.gd, "", 11]);
   for (const [name, radius] of [["wn", 11], ["rpgd", 14], ["flow", 8]]) {
     const limit = limits[name];
-    if (shown.includes(name) && limit?.applies) rings.push([limit.unseen, colors[name], "", radius]);
+    if (!shown.includes(name) || !limit?.applies) continue;
+    rings.push([limit.unseen, colors[name], "", radius]);
   }
   const side = start.unseen < 0 ? -1 : 1;
   if (noiseNorm !== null && shown.includes("rpgd")) {

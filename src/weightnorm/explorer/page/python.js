@@ -1,7 +1,7 @@
 // The picture as Python: code that runs the same with weightnorm, and draws it.
 
 import { cosSin } from "./problems.js";
-import { NOISE_SEED } from "./state.js";
+import { NOISE_SEED, significant } from "./state.js";
 import { toleranceOf } from "./scene.js";
 
 const NOISY_RECORD = 7; // every step of a noisy run takes Python long to record
@@ -92,11 +92,13 @@ export function pythonCode(scene, view) {
   const frozen = (state.freeze * state.eta) / (1 - state.beta);
   const flowLines = state.freeze > 0 ? [
     "# the flow with its scale frozen, then free",
-    `frozen = wn.flow(problem, **start, ratio=0.0, tolerance=0.0, max_time=${pythonNumber(frozen)})`,
+    "frozen = wn.flow(",
+    `    problem, **start, ratio=0.0, tolerance=0.0, max_time=${pythonNumber(frozen)}`,
+    ")",
     'after = {"scale": frozen.scale[-1], "direction": frozen.weights[-1] / frozen.scale[-1]}',
   ] : [];
   const from = state.freeze > 0 ? "after" : "start";
-  const window = [view.left, view.right, view.bottom, view.top].map((v) => Number(v.toPrecision(4)));
+  const window = [view.left, view.right, view.bottom, view.top].map((v) => significant(v));
   return [
     "import matplotlib.pyplot as plt",
     "import numpy as np",
@@ -126,9 +128,9 @@ export function pythonCode(scene, view) {
     "# where they end, predicted before any run",
     "gd_limit = wn.theory.gd_limit(problem, **start)",
     `limit = wn.theory.flow_limit(problem, **${from}, ratio=${pythonNumber(ratio)})`,
-    'print(f"predicted distance to x*: gd {gd_limit.distance:.6g}, wn and rpgd {limit.distance:.6g}")',
+    'print(f"distance to x*, predicted: gd {gd_limit.distance:.6g}, flow {limit.distance:.6g}")',
     "for name, run in runs.items():",
-    '    print(f"{name}: {run.status.value} after {run.num_steps} steps, distance {run.distance:.6g}")',
+    '    print(f"{name}: {run.status.value}, {run.num_steps} steps, distance {run.distance:.6g}")',
     "",
     "paths = {name: run.history.weights for name, run in runs.items()} | {\"flow\": flow.weights}",
     "for name, path in paths.items():",

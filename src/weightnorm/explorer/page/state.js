@@ -16,6 +16,12 @@ const LIMITS = {
 const WHOLE = new Set(["m", "d", "seed", "freeze", "steps", "upto", "tour", "nesterov", "embed"]);
 export const NOISE_SEED = 0;
 
+/** Whether a number of the state may have this value. */
+export function isAllowed(key, value) {
+  const [low, high] = LIMITS[key];
+  return value >= low && value <= high && (!WHOLE.has(key) || Number.isInteger(value));
+}
+
 /** A number rounded to so many significant digits, so that addresses and code stay short. */
 export function significant(value, digits = 4) {
   return value === 0 || !Number.isFinite(value) ? value : Number(value.toPrecision(digits));
@@ -82,9 +88,7 @@ export function decodeState(hash, given) {
   const number = (key) => {
     const text = said.get(key);
     const value = text === undefined || text.trim() === "" ? NaN : Number(text);
-    const [low, high] = LIMITS[key];
-    const fits = value >= low && value <= high && (!WHOLE.has(key) || Number.isInteger(value));
-    return fits ? value : undefined;
+    return isAllowed(key, value) ? value : undefined;
   };
   const kinds = given ? ["data", "plane", "made"] : ["plane", "made"];
   const kind = kinds.includes(said.get("problem")) ? said.get("problem") : kinds[0];

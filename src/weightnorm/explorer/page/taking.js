@@ -1,11 +1,13 @@
 // What people take away: text on the clipboard, pictures as files.
 
 import { CanvasPainter, SvgPainter } from "./paint.js";
+import { pythonCode } from "./python.js";
+import { app, currentColors, element, paintView, settleFrame } from "./store.js";
 
 const SHARP = 3; // pixels of a PNG per pixel of the screen
 
 /** Put a text on the clipboard; whether that worked. */
-export async function copyText(text) {
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -15,7 +17,7 @@ export async function copyText(text) {
 }
 
 /** Save a view as a file; `paint` draws it with any painter. */
-export function exportPicture(kind, name, width, height, paint) {
+function exportPicture(kind, name, width, height, paint) {
   if (kind === "svg") {
     const painter = new SvgPainter(width, height);
     paint(painter);
@@ -37,4 +39,35 @@ function download(name, blob) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** The buttons that copy and save. */
+export function listenToTaking() {
+  const say = (words) => (element("taken").textContent = words);
+  element("copy-link").addEventListener("click", async () => {
+    settleFrame();
+    say((await copyText(location.href)) ? "The link is copied." : `The link: ${location.href}`);
+  });
+  const dialog = element("python-dialog");
+  element("show-python").addEventListener("click", () => {
+    element("python-code").value = pythonCode(app.scene, app.views.plane);
+    element("python-copied").textContent = "";
+    dialog.showModal();
+  });
+  element("copy-python").addEventListener("click", async () => {
+    const done = await copyText(element("python-code").value);
+    if (!done) element("python-code").select();
+    element("python-copied").textContent = done ? "Copied." : "Selected: press Ctrl-C.";
+  });
+  element("close-python").addEventListener("click", () => dialog.close());
+  for (const kind of ["png", "svg"]) {
+    element(`export-${kind}`).addEventListener("click", () => {
+      const name = element("export-view").value;
+      const canvas = app.canvases[name];
+      const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+      const paint = (painter) => paintView(name, painter, width, height, currentColors(), false);
+      exportPicture(kind, name, width, height, paint);
+      say(`weightnorm-${name}.${kind} is in your downloads.`);
+    });
+  }
 }

@@ -46,8 +46,9 @@ export const TOUR = [
     text: (scene) => {
       const kept = flowLimit(scene.problem, scene.start, scene.ratio).distance;
       return "Freeze the scale below ‖x*‖ = 3 for 400 steps: only the direction moves, on the " +
-        "sphere that the dotted circle outlines, and its unseen part dies out. Then thaw: WN ends " +
-        `${distances(scene).wn} from x*; without the freeze it would keep ${plainNumber(kept, 2)}.`;
+        "sphere that the dotted circle outlines, and its unseen part dies out. Then thaw: WN " +
+        `ends ${distances(scene).wn} from x*; without the freeze it would keep ` +
+        `${plainNumber(kept, 2)}.`;
     },
   },
   {
