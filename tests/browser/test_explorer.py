@@ -390,6 +390,28 @@ def test_playing_and_standing_still(opened, file):
     assert calm.inner_text("#play") == "Play"
 
 
+def test_the_thaw_is_dragged_and_a_moment_is_chosen_on_the_curves(opened, file):
+    page = opened(file, "#problem=made&g=2.8&freeze=400")
+    page.locator("#curves").scroll_into_view_if_needed()
+    box = page.locator("#curves").bounding_box()
+    # the line of the thaw stands where a panel's logarithmic axis has step 400
+    end = page.evaluate(
+        "Math.max(...['gd', 'wn', 'rpgd'].map((n) => weightnorm.scene.runs[n].steps))"
+    )
+    first, length = box["x"] + 44, box["width"] / 4 - 54
+    x = first + length * np.log(401) / np.log(end + 1)
+    page.mouse.move(x, box["y"] + 80)
+    page.mouse.down()
+    page.mouse.move(x - 30, box["y"] + 80, steps=5)
+    page.mouse.up()
+    rest(page)
+    assert 20 < state(page)["freeze"] < 399
+    assert state(page)["upto"] == 20000
+    page.mouse.click(first + 0.3 * length, box["y"] + 80)
+    rest(page)
+    assert 1 <= state(page)["upto"] < 100
+
+
 def test_by_touch(opened, file):
     page = opened(file, size=(390, 844), has_touch=True, is_mobile=True)
     before = state(page)

@@ -32,18 +32,45 @@ export function lastStep(scene) {
   return Math.max(10, ...(ends.length ? ends : [Math.min(scene.state.steps, 1000)]));
 }
 
+/** The places of the four panels. */
+function panelBoxes(width, height) {
+  const columns = width >= 860 ? 4 : width >= 440 ? 2 : 1;
+  const [w, h] = [width / columns, height / Math.ceil(PANELS.length / columns)];
+  return PANELS.map((_, i) => ({
+    left: (i % columns) * w, top: Math.floor(i / columns) * h, w, h,
+  }));
+}
+
+/** Places on a panel's logarithmic axis of steps, and back. */
+function stepAxis(box, end) {
+  const [first, length] = [box.left + PAD.left, box.w - PAD.left - PAD.right];
+  const span = Math.log10(end + 1);
+  return {
+    x: (step) => first + (Math.log10(step + 1) / span) * length,
+    step: (px) => 10 ** (Math.min(1, Math.max(0, (px - first) / length)) * span) - 1,
+  };
+}
+
+/** The step under a place of the view, and how many pixels away the thaw of the scale is. */
+export function stepUnder(scene, width, height, px, py) {
+  const inside = ({ left, top, w, h }) => px >= left && px < left + w && py >= top && py < top + h;
+  const box = panelBoxes(width, height).find(inside);
+  if (!box) return null;
+  const axis = stepAxis(box, lastStep(scene));
+  const { freeze } = scene.state;
+  return {
+    step: Math.round(axis.step(px)),
+    fromThaw: freeze > 0 ? Math.abs(px - axis.x(freeze)) : Infinity,
+  };
+}
+
 /** Draw the four panels. */
 export function drawCurves(painter, scene, width, height, colors) {
   painter.rect(0, 0, width, height, { fill: colors.paper });
-  const columns = width >= 860 ? 4 : width >= 440 ? 2 : 1;
-  const rows = Math.ceil(PANELS.length / columns);
-  const [w, h] = [width / columns, height / rows];
   const end = lastStep(scene);
-  PANELS.forEach((panel, i) => {
-    const left = (i % columns) * w;
-    const top = Math.floor(i / columns) * h;
-    drawPanel(painter, scene, panel, { left, top, w, h }, end, colors);
-  });
+  for (const [i, box] of panelBoxes(width, height).entries()) {
+    drawPanel(painter, scene, PANELS[i], box, end, colors);
+  }
 }
 
 /** The curves of a panel that are shown, each with its name, steps and values. */
@@ -92,8 +119,7 @@ function drawPanel(painter, scene, panel, box, end, colors) {
   const curves = panelCurves(scene, panel);
   const [low, high] = panelRange(curves, panel, end);
   const [w, h] = [box.w - PAD.left - PAD.right, box.h - PAD.top - PAD.bottom];
-  const span = Math.log10(end + 1);
-  const x = (step) => box.left + PAD.left + (Math.log10(step + 1) / span) * w;
+  const { x } = stepAxis(box, end);
   const y = (value) => box.top + PAD.top + h - ((value - low) / (high - low)) * h;
   const small = { color: colors.quiet, size: 10.5 };
   painter.text(panel.title, box.left + PAD.left, box.top + 14, { color: colors.ink, size: 12 });
@@ -103,7 +129,7 @@ function drawPanel(painter, scene, panel, box, end, colors) {
       ...small, align: "right", base: "middle",
     });
   }
-  for (const power of powerTicks(0, span, 5)) {
+  for (const power of powerTicks(0, Math.log10(end + 1), 5)) {
     const place = x(10 ** power - 1);
     if (x(end) - place < 36) continue; // "step" stands there
     painter.text(power === 0 ? "0" : powerLabel(power), place, box.top + PAD.top + h + 14, {

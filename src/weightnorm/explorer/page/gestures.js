@@ -1,10 +1,12 @@
 // What hands do on the two canvases: drag the start, click, use the arrow keys.
 
+import { stepUnder } from "./curves.js";
 import { startPoint } from "./plane.js";
 import { significant, startAtPoint } from "./state.js";
 import { app, requestFrame, update } from "./store.js";
 
 const HANDLE = 26; // pixels around the start that take hold of it
+const THAW_HANDLE = 9; // and around the line of the thaw
 
 function placeOn(event, canvas) {
   const box = canvas.getBoundingClientRect();
@@ -104,4 +106,37 @@ export function listenToPhase() {
       update({ g: significant((app.state.g < 0 ? -1 : 1) * g) });
     } else update({ gamma: significant(app.state.gamma * 1.1 ** (far * upwards), 3) });
   });
+}
+
+/** On the curves: drag the moment of the thaw, or choose up to which step the paths are shown. */
+export function listenToCurves() {
+  const canvas = app.canvases.curves;
+  let held = null; // "freeze" or "upto"
+  const under = (event) => {
+    const [px, py] = placeOn(event, canvas);
+    return stepUnder(app.scene, canvas.clientWidth, canvas.clientHeight, px, py);
+  };
+  const move = (event) => {
+    const found = under(event);
+    if (found) update({ [held]: Math.min(app.state.steps, Math.max(1, found.step)) }, true);
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    const found = under(event);
+    if (!found || event.pointerType !== "mouse") return;
+    held = found.fromThaw <= THAW_HANDLE ? "freeze" : "upto";
+    canvas.setPointerCapture(event.pointerId);
+    move(event);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (held) return move(event);
+    const near = (under(event)?.fromThaw ?? Infinity) <= THAW_HANDLE;
+    canvas.style.cursor = near ? "ew-resize" : "crosshair";
+    return undefined;
+  });
+  const release = () => {
+    held = null;
+    requestFrame(false);
+  };
+  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointercancel", release);
 }

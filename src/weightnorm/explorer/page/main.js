@@ -5,7 +5,7 @@ import { finiteStepLimit } from "./drift.js";
 import { showEnds, wordsFor } from "./ends.js";
 import { listenToControls, listenToTour, syncFields } from "./fields.js";
 import { integrateFlow } from "./flow.js";
-import { listenToPhase, listenToPlane } from "./gestures.js";
+import { listenToCurves, listenToPhase, listenToPlane } from "./gestures.js";
 import { criticalRatio, flowIsCloser, limitPerp, printedError, printedPerp } from "./limits.js";
 import { runMethod } from "./methods.js";
 import { startPoint } from "./plane.js";
@@ -37,6 +37,7 @@ listenToControls();
 listenToTour();
 listenToPlane();
 listenToPhase();
+listenToCurves();
 listenToTaking();
 window.addEventListener("hashchange", () => {
   readAddress();
