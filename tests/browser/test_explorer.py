@@ -61,7 +61,8 @@ def ends(page):
           const of = (run) => ({ status: run.status, steps: run.steps, norm: run.norm,
             distance: weightnorm.distanceOf(run, problem) });
           return { gd: of(runs.gd), wn: of(runs.wn), rpgd: of(runs.rpgd),
-            limit: limits.flow.distance, gdLimit: limits.gd.distance, gstar: problem.gstar };
+            limit: limits.flow.distance, gdLimit: limits.gd.distance, gstar: problem.gstar,
+            why: weightnorm.scene.predicted.why };
         }"""
     )
 
@@ -270,10 +271,120 @@ STATES = [
     "#problem=made&m=3&d=400&k=2&seed=1&g=4&eta=0.01&gamma=0.02&beta=0.5",
     "#problem=made&m=6&d=6&k=2&seed=1&g=1&t=120",  # nothing unseen
     "#problem=made&m=1&d=3&seed=5&g=2&a=30&t=0",
+    "#problem=made&m=1&d=1&seed=5&g=2",
     "#problem=made&k=5&g=2&freeze=150&steps=2000",
     "#problem=made&k=2&g=2&noise=0.02&steps=1500",
     "#problem=plane&g=0.5&noise=0.05&steps=800",
 ]
+
+
+PREDICTIONS = {
+    "#problem=made&g=2": ("first order", [True, True, True, True]),
+    "#problem=made&k=20&g=2": ("small", [True, True, True, True]),
+    "#problem=plane&g=20": ("unstable", [True, False, False, True]),
+    "#problem=plane&beta=0.99": ("large", [True, False, False, True]),
+    "#problem=plane&gd=2.5": ("first order", [False, True, True, True]),
+    "#problem=plane&g=0&a=90": ("stuck", [True, False, False, False]),
+    "#problem=plane&noise=0.1": ("noise", [False, False, True, True]),
+    "#problem=made&m=6&d=6&noise=0.1": ("noise", [False, False, False, True]),
+}
+
+
+@pytest.mark.parametrize("hash_", PREDICTIONS)
+def test_nothing_is_predicted_that_the_theory_does_not_say(opened, file, hash_):
+    page = opened(file, hash_)
+    rest(page)
+    why, known = PREDICTIONS[hash_]
+    assert ends(page)["why"] == why
+    column = page.locator("#ends-rows td:last-child").all_inner_texts()
+    assert [text != "–" for text in column] == known
+    runs = page.evaluate("weightnorm.scene.runs")
+    distances = [
+        page.evaluate(f"weightnorm.distanceOf(weightnorm.scene.runs.{n}, weightnorm.scene.problem)")
+        for n in runs
+    ]
+    for name, text, distance in zip(runs, column, distances, strict=True):
+        if text != "–" and runs[name]["status"] == "converged" and why == "first order":
+            shown = page.evaluate(f"weightnorm.scene.predicted.{name}.distance")
+            assert distance == pytest.approx(shown, rel=0.05, abs=1e-8), name
+
+
+def test_a_start_in_s_rests_there(opened, file):
+    page = opened(file, "#problem=plane&g=0&a=90")
+    rest(page)
+    outcomes = page.locator("#ends-rows td:nth-child(2)").all_inner_texts()
+    assert outcomes[1:] == ["rests in S"] * 3
+    assert page.locator("#ends-rows td:nth-child(3)").all_inner_texts()[1:] == ["1"] * 3
+
+
+def test_a_cycle_that_the_plane_does_not_show_is_one(opened, file):
+    page = opened(file, "#problem=made&g=2&eta=0.3&gamma=0.05")
+    assert page.locator("#ends-rows td:nth-child(2)").all_inner_texts()[2] == "cycles"
+
+
+def test_a_sentence_of_the_tour_goes_when_it_is_no_longer_true(opened, file):
+    page = opened(file)
+    page.click("text=Start the tour")
+    rest(page)
+    drag(page, 20, -30)
+    assert page.inner_text("#tour-title").startswith("1.")  # it holds wherever the start is
+    for number, key, value in [
+        (3, "gamma", "0.001"),
+        (4, "freeze", "0"),
+        (5, "eta", "0.02"),
+        (6, "g", "0.5"),
+    ]:
+        page.click(f"#tour-steps button:nth-child({number})")
+        rest(page)
+        assert page.inner_text("#tour-title").startswith(f"{number}.")
+        page.fill(f"#number-{key}", value)
+        page.press(f"#number-{key}", "Enter")
+        rest(page)
+        assert page.inner_text("#tour-title") == f"You have left step {number}"
+
+
+def test_fewer_steps_and_back(opened, file):
+    page = opened(file)
+    page.click("#more summary")
+    for value in ("10", "20000"):
+        page.fill("#number-steps", value)
+        page.press("#number-steps", "Enter")
+        rest(page)
+        assert state(page)["upto"] == int(value)
+
+
+def test_another_condition_keeps_the_steps(opened, file):
+    page = opened(file, "#problem=made&g=1&eta=0.01&freeze=100&beta=0.5&n=3")
+    page.fill("#made-k", "10")
+    page.press("#made-k", "Enter")
+    page.fill("#made-n", "6")
+    page.press("#made-n", "Enter")
+    rest(page)
+    now = state(page)
+    assert (now["k"], now["g"], now["eta"], now["freeze"], now["beta"]) == (10, 2, 0.0025, 100, 0.5)
+
+
+def test_what_is_refused_is_said(opened, file):
+    page = opened(file, "#problem=made")
+    page.fill("#made-m", "60")
+    page.press("#made-m", "Enter")
+    rest(page)
+    assert page.inner_text("#refused") == "60 is not possible here: from 1 to 20, whole."
+    assert page.input_value("#made-m") == "20"
+    other = opened(file, "#problem=data&g=2")
+    assert "not in this page" in other.inner_text("#refused")
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_no_number_of_the_table_is_cut(opened, file, width):
+    page = opened(file, size=(width, 800))
+    for number in range(1, 7):
+        page.click(f"#tour-steps button:nth-child({number})")
+        rest(page)
+        assert page.evaluate(
+            "(() => { const box = document.querySelector('.scroll');"
+            " return box.scrollWidth <= box.clientWidth; })()"
+        ), number
 
 
 @pytest.mark.parametrize("hash_", STATES)
@@ -283,7 +394,7 @@ def test_copied_python_ends_where_the_page_does(opened, file, hash_):
     same_ends(page)
 
 
-@pytest.mark.parametrize("hash_", STATES[1:9:3])
+@pytest.mark.parametrize("hash_", STATES[1:10:3])
 def test_a_permalink_is_the_whole_state(opened, file, hash_):
     page = opened(file, hash_)
     drag(page, 15, 25, moves=3)
@@ -328,9 +439,13 @@ def test_data_of_the_users_own(opened, own_file, own_problem):
     assert limit.distance == pytest.approx(found["limit"], rel=1e-9)
     drag(page, -30, -40)
     same_ends(page)
-    page.select_option("#problem-kind", "made")
+    page.click("text=Start the tour")
     rest(page)
     assert state(page)["problem"] == "made"
+    page.click("#back-to-data")
+    rest(page)
+    assert state(page)["problem"] == "data"
+    assert not page.locator("#back-to-data").is_visible()
 
 
 def test_a_problem_from_the_form(opened, file):

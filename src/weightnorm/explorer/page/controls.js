@@ -28,11 +28,16 @@ const fromZero = (low, high, whole = false) => {
   };
 };
 
+/** Whether the data see one direction only. */
+function isLine(problem) {
+  return !problem.across.some((v) => v !== 0);
+}
+
 /** One row per slider: its key in the state, its words, and its scale for a problem. */
 export const SLIDERS = [
   {
     key: "g", label: "scale g₀", group: "start",
-    hint: "the norm of the weights at the start",
+    hint: "the norm of the weights at the start; negative: the direction turned round",
     scale: (problem, state) => linear(0, Math.max(2 * problem.gstar, 1.25 * Math.abs(state.g))),
   },
   {
@@ -43,8 +48,8 @@ export const SLIDERS = [
   {
     key: "t", label: "seen: angle to x*", group: "start", unit: "°",
     hint: "how far the seen part of the start points away from the solution",
-    scale: () => linear(-180, 180),
-    coarse: (problem) => !problem.across.some((v) => v !== 0),
+    scale: (problem) => (isLine(problem) ? linear(0, 180) : linear(-180, 180)),
+    coarse: isLine, // then only towards x* or away from it
   },
   {
     key: "eta", label: "direction’s step η", group: "steps", edge: "eta",
@@ -135,7 +140,7 @@ export function syncSliders(scene) {
     const value = state[slider.key];
     const range = row.querySelector("[type=range]");
     const number = row.querySelector("[type=number]");
-    range.step = slider.coarse?.(problem) ? FINE / 2 : 1;
+    range.step = slider.coarse?.(problem) ? FINE : 1;
     range.value = String(Math.min(FINE, Math.max(0, row.scale.to(value))));
     range.setAttribute("aria-valuetext", `${plainNumber(value)}${slider.unit ?? ""}`);
     showNumber(number, significant(value, 6));
@@ -149,13 +154,14 @@ function showHint(row, slider, value, edge) {
   const mark = row.querySelector(".edge");
   let words = slider.hint;
   mark.hidden = true;
-  row.classList.toggle("beyond", edge !== null && value > edge);
+  row.classList.toggle("beyond", edge !== null && value >= edge);
   if (edge !== null) {
-    if (edge === Infinity) words += "; any is stable at the predicted end";
-    else if (edge === 0) words += "; none is stable with the other step";
+    const where = slider.edge === "gd" ? "" : " at the flow’s end";
+    if (edge === Infinity) words += `; any is stable${where}`;
+    else if (edge === 0) words += `; none is stable${where}, with the other step`;
     else {
-      words += value > edge ? `; beyond the edge of stability, ${plainNumber(edge, 4)}`
-        : `; stable below ${plainNumber(edge, 4)}`;
+      words += value >= edge ? `; beyond the edge of stability${where}, ${plainNumber(edge)}`
+        : `; stable below ${plainNumber(edge)}${where}`;
     }
     const share = edge > 0 && edge < Infinity ? row.scale.share(edge) : -1;
     if (share >= 0 && share <= 1) {

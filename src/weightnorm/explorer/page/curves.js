@@ -1,6 +1,7 @@
 // Four curves against the step number: loss, scale, the unseen part of the direction, invariant.
 
 import { axisTicks, plainNumber, powerLabel, powerTicks } from "./paint.js";
+import { drawLegend } from "./plane.js";
 
 const PANELS = [
   { key: "loss", title: "loss", log: true },
@@ -83,6 +84,14 @@ function panelCurves(scene, panel) {
     }));
 }
 
+/** Why a panel has nothing to draw; an empty text where it has. */
+function emptyReason(scene, panel, curves) {
+  const unseen = panel.key === "perp" || panel.key === "invariant";
+  if (unseen && scene.start.unseen === 0) return "nothing of this start is unseen";
+  if (curves.length) return "";
+  return scene.state.shown === "gd" ? "gradient descent has none" : "no method is shown";
+}
+
 function panelRange(curves, panel, end) {
   const finite = curves.flatMap(({ steps, values }) =>
     values.filter((v, i) => Number.isFinite(v) && steps[i] <= end));
@@ -117,12 +126,21 @@ function panelTicks(panel, low, high) {
 
 function drawPanel(painter, scene, panel, box, end, colors) {
   const curves = panelCurves(scene, panel);
+  const floored = panel.key === "loss" && scene.problem.floor > 0;
+  const title = floored ? "loss above its smallest" : panel.title;
+  painter.text(title, box.left + PAD.left, box.top + 14, { color: colors.ink, size: 12 });
+  const nothing = emptyReason(scene, panel, curves);
+  if (nothing) {
+    painter.text(nothing, box.left + PAD.left, box.top + 0.5 * box.h, {
+      color: colors.quiet, size: 11,
+    });
+    return;
+  }
   const [low, high] = panelRange(curves, panel, end);
   const [w, h] = [box.w - PAD.left - PAD.right, box.h - PAD.top - PAD.bottom];
   const { x } = stepAxis(box, end);
   const y = (value) => box.top + PAD.top + h - ((value - low) / (high - low)) * h;
   const small = { color: colors.quiet, size: 10.5 };
-  painter.text(panel.title, box.left + PAD.left, box.top + 14, { color: colors.ink, size: 12 });
   for (const [tick, words] of panelTicks(panel, low, high)) {
     painter.line([[x(0), y(tick)], [x(end), y(tick)]], { color: colors.grid });
     painter.text(words, x(0) - 5, y(tick), {
@@ -158,5 +176,8 @@ function drawPanel(painter, scene, panel, box, end, colors) {
       }
       painter.line(points, { color: colors[name], width: 1.8, dash: CURVE_DASH[name] });
     }
+    if (panel.key !== "loss") return;
+    const shown = scene.state.shown.split(".");
+    drawLegend(painter, shown, x(0) + 4, box.top + PAD.top + h - 6, colors, 2);
   });
 }

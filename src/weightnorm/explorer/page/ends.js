@@ -5,27 +5,17 @@ import { distanceOf, outcomeOf } from "./scene.js";
 
 const NAMES = { gd: "GD", wn: "WN", rpgd: "rPGD", flow: "flow" };
 const LONG = {
-  gd: "gradient descent", wn: "weight normalization", rpgd: "rPGD", flow: "the flow",
+  gd: "gradient descent", wn: "weight normalization", rpgd: "projected descent",
+  flow: "WN of tiny steps",
 };
 const SWATCH = { gd: "", wn: "", rpgd: "dashed", flow: "dotted" };
-
-/** What a method's end should be, if the theory says: its distance to x*. */
-function predictedDistance(scene, name) {
-  const { limits, problem, state, noiseNorm } = scene;
-  if (state.noise > 0 && name !== "flow") {
-    if (name !== "rpgd") return null; // GD wanders about its limit, WN's weights grow for ever
-    return Math.sqrt(Math.max(0, noiseNorm ** 2 - problem.gstar ** 2));
-  }
-  const limit = limits[name];
-  return limit && (limit.applies ?? true) ? limit.distance : null;
-}
 
 function endsRow(name) {
   const row = document.createElement("tr");
   row.style.setProperty("--method", `var(--${name})`);
-  row.innerHTML = `<th scope="row"><label title="${LONG[name]}"><input type="checkbox" ` +
-    `value="${name}"><span class="swatch ${SWATCH[name]}"></span>${NAMES[name]}</label></th>` +
-    "<td></td><td></td><td></td><td></td>";
+  row.innerHTML = `<th scope="row"><label><input type="checkbox" value="${name}">` +
+    `<span class="swatch ${SWATCH[name]}"></span>${NAMES[name]} <small>${LONG[name]}</small>` +
+    "</label></th><td></td><td></td><td></td>";
   return row;
 }
 
@@ -36,28 +26,39 @@ export function showEnds(scene) {
   const shown = scene.state.shown.split(".");
   Object.keys(NAMES).forEach((name, i) => {
     const run = scene.runs[name];
-    const [outcome, norm, distance, predicted] = body.children[i].querySelectorAll("td");
+    const [outcome, distance, predicted] = body.children[i].querySelectorAll("td");
     body.children[i].querySelector("input").checked = shown.includes(name);
-    const expected = predictedDistance(scene, name);
+    const expected = scene.predicted[name]?.distance ?? NaN;
     outcome.textContent = outcomeOf(run, scene.state);
-    norm.textContent = plainNumber(run.norm);
     distance.textContent = plainNumber(distanceOf(run, scene.problem));
-    predicted.textContent = expected === null ? "–" : plainNumber(expected);
+    predicted.textContent = plainNumber(expected);
   });
   document.getElementById("ends-note").textContent = endsNote(scene);
 }
 
+const WHY = {
+  stuck: "This start flows into S, where nothing pulls: no end is predicted.",
+  unstable: "The flow’s end is not stable with these steps: WN and rPGD end elsewhere, or nowhere.",
+  large: "These steps are too large for a prediction of WN and rPGD; the flow’s is for tiny ones.",
+  small: "Predictions for WN and rPGD are those of small steps.",
+  "first order": "Predictions count the steps of WN and rPGD, to first order in their size.",
+};
+
 /** What the numbers need to be read rightly. */
 function endsNote(scene) {
-  const { state, problem, limits, ratio } = scene;
+  const { state, problem, predicted, ratio, runs, edges } = scene;
   const parts = [`‖x*‖ = ${plainNumber(problem.gstar)}, c = γ/η = ${plainNumber(ratio)}.`];
-  if (limits.flow && limits.flow.applies === false) {
-    parts.push("This start flows into S, where nothing pulls: no end is predicted.");
-  } else if (state.noise > 0) {
-    parts.push("With noise rPGD wanders along the solutions to the norm predicted, very slowly.");
-  } else if (limits.wn !== limits.flow) {
-    parts.push("Predictions count the steps of WN and rPGD, to first order in their size.");
-  } else parts.push("Predictions are for small steps; these end off by a share of their size.");
+  if (predicted.why !== "noise") parts.push(WHY[predicted.why]);
+  else if (problem.free) {
+    parts.push("Noise takes rPGD along the solutions, slowly, to a norm of about " +
+      `${plainNumber(predicted.rpgd.norm)}; WN’s weights grow without bound in the end.`);
+  } else parts.push("Noise keeps all runs moving about x*.");
+  if (state.gd >= edges.gd) parts.push("GD’s step is beyond its edge of stability.");
+  const late = ["gd", "wn", "rpgd"].some((name) => predicted[name] &&
+    runs[name].status === "max_steps" && runs[name].motion === "moves");
+  if (late && state.noise === 0) {
+    parts.push("Not all have arrived: predictions are for the end, however late.");
+  }
   return parts.join(" ");
 }
 
@@ -66,8 +67,8 @@ export function wordsFor(scene) {
   const shown = scene.state.shown.split(".");
   const parts = Object.keys(NAMES).filter((name) => shown.includes(name)).map((name) => {
     const run = scene.runs[name];
-    const expected = predictedDistance(scene, name);
-    const foretold = expected === null ? "" : `, predicted ${plainNumber(expected, 3)}`;
+    const expected = scene.predicted[name];
+    const foretold = expected ? `, predicted ${plainNumber(expected.distance, 3)}` : "";
     return `${LONG[name]}: ${outcomeOf(run, scene.state)}, distance to the minimum-norm solution ` +
       `${plainNumber(distanceOf(run, scene.problem), 3)}${foretold}`;
   });

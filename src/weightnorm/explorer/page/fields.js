@@ -3,9 +3,11 @@
 import { buildSliders, showNumber, watchTyping } from "./controls.js";
 import { lastStep } from "./curves.js";
 import { plainNumber } from "./paint.js";
-import { initialState, isAllowed, problemOf } from "./state.js";
+import { allowedRange, initialState, isAllowed, problemOf } from "./state.js";
 import { app, applyTheme, element, requestFrame, update } from "./store.js";
-import { TOUR } from "./tour.js";
+import { hasPhase } from "./phase.js";
+import { hiddenPart } from "./plane.js";
+import { TOUR, tourStep } from "./tour.js";
 
 const PLAYING = 3500; // milliseconds of a whole run
 let playing = false;
@@ -46,16 +48,22 @@ export function listenToControls() {
     update({ upto: stepAt(Number(event.target.value) / 1000) }, true);
   });
   element("play").addEventListener("click", () => (playing ? stopPlaying() : play()));
-  element("reset").addEventListener("click", () => {
+  const anew = (kind) => {
     const { theme, embed } = app.state;
-    app.state = { ...initialState(app.state.problem, app.given, app.state), theme, embed };
+    app.state = { ...initialState(kind, app.given, app.state), problem: kind, theme, embed };
+    app.problem = problemOf(app.state, app.given);
     requestFrame(false);
-  });
+  };
+  element("reset").addEventListener("click", () => anew(app.given ? "data" : app.state.problem));
+  element("back-to-data").addEventListener("click", () => anew("data"));
 }
 
-/** What someone typed, if it may be; otherwise the number stays what it is. */
+/** What someone typed, if it may be; otherwise the number stays what it is, and a line says why. */
 function checked(key, value) {
-  return { [key]: isAllowed(key, value) ? value : app.state[key] };
+  const allowed = isAllowed(key, value);
+  element("refused").textContent = allowed ? ""
+    : `${plainNumber(value)} is not possible here: ${allowedRange(key)}.`;
+  return { [key]: allowed ? value : app.state[key] };
 }
 
 /** The step at a share of the logarithmic axis, and back. */
@@ -118,9 +126,10 @@ export function syncFields() {
   for (const key of ["m", "d", "k", "n", "seed"]) {
     showNumber(element(`made-${key}`), app.state[key]);
   }
-  const { samples, features, rank, free } = app.problem;
+  const { samples, features, rank, free, floor } = app.problem;
   element("problem-note").textContent = `${app.problem.name}: ${samples} × ${features}, ` +
     `rank ${rank}, ‖x*‖ = ${plainNumber(app.problem.gstar)}` +
+    (floor > 0 ? `, smallest loss ${plainNumber(floor)}` : "") +
     (free ? "" : "; the data see every direction");
   element("nesterov").checked = app.state.nesterov === 1;
   element("theme").value = app.state.theme;
@@ -130,14 +139,34 @@ export function syncFields() {
   element("upto-step").textContent = share >= 1 ? "the end" : app.state.upto.toLocaleString("en");
   element("upto").setAttribute("aria-valuetext", element("upto-step").textContent);
   document.body.classList.toggle("embed", app.state.embed === 1);
-  const step = TOUR[app.state.tour - 1];
-  const title = step ? `${app.state.tour}. ${step.title}` : "A tour in six steps";
+  const hidden = hiddenPart(app.scene);
+  element("plane-hidden").textContent = hidden > 1e-9 * app.problem.gstar
+    ? `${plainNumber(hidden, 3)} of the start points along other directions that the data see, ` +
+      "which this picture leaves out: even on the black line such a start is no solution."
+    : "";
+  element("phase-help").hidden = !hasPhase(app.scene);
+  element("back-to-data").hidden = !app.given || app.state.problem === "data";
+  syncTour();
+}
+
+/** The words of the tour, as long as they are true of what is shown. */
+function syncTour() {
+  const { tour } = app.state;
+  const step = tourStep(app.scene);
+  const left = tour > 0 && !step;
+  let title = "A tour in six steps";
+  let text = "What this page shows, told in six pictures. Or drag the start right away.";
+  if (step) [title, text] = [`${tour}. ${step.title}`, step.text(app.scene)];
+  if (left) {
+    title = `You have left step ${tour}`;
+    text = `Press ${tour} to see “${TOUR[tour - 1].title}” again, or go on from here.`;
+  }
   element("tour-title").textContent = title;
-  const text = step ? step.text(app.scene)
-    : "Press → for a guided tour of what this page shows, or drag the start right away.";
   if (element("tour-text").textContent !== text) element("tour-text").textContent = text;
+  element("tour-next").textContent = tour === 0 ? "Start the tour →" : "→";
+  element("tour-back").hidden = tour === 0;
   for (const [i, button] of [...element("tour-steps").children].entries()) {
-    if (i + 1 === app.state.tour) button.setAttribute("aria-current", "step");
+    if (i + 1 === tour && !left) button.setAttribute("aria-current", "step");
     else button.removeAttribute("aria-current");
   }
 }

@@ -1,6 +1,7 @@
 // What hands do on the two canvases: drag the start, click, use the arrow keys.
 
 import { stepUnder } from "./curves.js";
+import { hasPhase } from "./phase.js";
 import { startPoint } from "./plane.js";
 import { significant, startAtPoint } from "./state.js";
 import { app, requestFrame, update } from "./store.js";
@@ -85,13 +86,13 @@ export function listenToPhase() {
     update({ g: sign * significant(g), gamma: significant(c * app.state.eta, 3) }, live);
   };
   canvas.addEventListener("pointerdown", (event) => {
-    held = event.pointerType === "mouse";
+    held = event.pointerType === "mouse" && hasPhase(app.scene);
     if (held) canvas.setPointerCapture(event.pointerId);
     if (held) move(event, true);
   });
   canvas.addEventListener("pointermove", (event) => held && move(event, true));
   canvas.addEventListener("pointerup", (event) => {
-    move(event, false);
+    if (hasPhase(app.scene)) move(event, false);
     held = false;
   });
   canvas.addEventListener("pointercancel", () => (held = false));
@@ -99,7 +100,7 @@ export function listenToPhase() {
     const far = event.shiftKey ? 5 : 1;
     const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const upwards = { ArrowDown: -1, ArrowUp: 1 }[event.key];
-    if (sideways === undefined && upwards === undefined) return;
+    if ((sideways === undefined && upwards === undefined) || !hasPhase(app.scene)) return;
     event.preventDefault();
     if (sideways !== undefined) {
       const g = Math.max(0, Math.abs(app.state.g) + 0.02 * far * sideways * app.problem.gstar);

@@ -21,6 +21,8 @@ import { listenToTaking } from "./taking.js";
 function readAddress() {
   app.state = decodeState(location.hash, app.given);
   app.problem = problemOf(app.state, app.given);
+  const lost = /(^#|&)problem=data(&|$)/.test(location.hash) && !app.given;
+  element("refused").textContent = lost ? "This link is for data that are not in this page." : "";
 }
 
 app.given = JSON.parse(element("given").textContent);

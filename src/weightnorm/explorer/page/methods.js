@@ -41,6 +41,7 @@ export class Trace {
     this.along = []; // x along x*, …
     this.across = []; // … along the page's second seen axis, …
     this.unseen = []; // … and along what the data cannot see
+    this.recent = []; // the last three iterates in full
   }
 
   /** Keep one iterate: x = factor·vector in the row space, log ‖w⊥‖/‖w‖, and x's unseen part. */
@@ -60,6 +61,11 @@ export class Trace {
     this.along.push(factor * a);
     this.across.push(factor * b);
     this.unseen.push(unseen);
+    const weights = new Float64Array(rank + 1);
+    for (let i = 0; i < rank; i++) weights[i] = factor * vector[i];
+    weights[rank] = unseen;
+    this.recent.push(weights);
+    if (this.recent.length > 3) this.recent.shift();
   }
 }
 
@@ -87,10 +93,9 @@ export function excessLoss(problem, z, factor) {
   return 0.5 * total;
 }
 
-function endedRun(status, t, loss, scale, vector, factor, unseen, trace) {
-  const weights = Float64Array.from([...vector].map((v) => factor * v).concat(unseen));
-  const norm = Math.hypot(...weights);
-  return { status, steps: t, loss, scale, weights, norm, trace };
+function endedRun(status, steps, loss, scale, trace) {
+  const weights = trace.recent[trace.recent.length - 1];
+  return { status, steps, loss, scale, weights, norm: Math.hypot(...weights), trace };
 }
 
 /** The status at an iterate, or null if the run goes on. */
@@ -121,8 +126,7 @@ function stepGradient(problem, start, options, { trace, limit, kept }) {
       trace.add(t, loss, norm, x, 1, Math.log(Math.abs(unseen) / norm), unseen);
       next += 1;
       if (status !== null) {
-        // the iterate where it ended is kept as well: gradient descent has no scale of its own
-        return endedRun(status, t, loss, norm, x, 1, unseen, trace);
+        return endedRun(status, t, loss, norm, trace); // the norm stands for a scale
       }
     }
     for (let i = 0; i < rank; i++) {
@@ -161,7 +165,7 @@ function stepProjected(problem, start, options, { trace, limit, kept }) {
       const unseen = shrunk === 0 ? g * p : g * p * SHRINK ** shrunk;
       trace.add(t, loss, g, z, g, Math.log(Math.abs(p)) - shrunk * 500 * Math.LN2, unseen);
       next += 1;
-      if (status !== null) return endedRun(status, t, loss, g, z, g, unseen, trace);
+      if (status !== null) return endedRun(status, t, loss, g, trace);
     }
     let square = shrunk === 0 ? p * p : 0;
     let noisy = 0;
@@ -225,7 +229,7 @@ function stepWeightNorm(problem, start, options, { trace, limit, kept }) {
       trace.add(t, loss, g, w, factor, logPerp, factor * p * tiny);
       next += 1;
       if (status !== null) {
-        return endedRun(status, t, loss, g, w, factor, factor * p * tiny, trace);
+        return endedRun(status, t, loss, g, trace);
       }
     }
     if (noise) {

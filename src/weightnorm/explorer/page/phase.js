@@ -32,6 +32,11 @@ export function phaseWindow(scene, width, height) {
   };
 }
 
+/** Whether there is anything to show: something that the data cannot see, and a part of it. */
+export function hasPhase({ problem, start }) {
+  return problem.free && start.unseen !== 0;
+}
+
 /** log10 of the distance over a grid: rows from high c to low, columns from g0 = 0 up. */
 export function phaseGrid(gstar, q0, view, columns, rows) {
   const values = new Float32Array(columns * rows);
@@ -80,7 +85,7 @@ export function drawPhase(painter, scene, view, width, height, colors, { coarse 
   const q0 = Math.abs(start.unseen);
   painter.rect(0, 0, width, height, { fill: colors.paper });
   const { left, top } = MARGIN;
-  if (!problem.free || q0 === 0) {
+  if (!hasPhase(scene)) {
     const words = problem.free ? "A start with nothing unseen keeps nothing."
       : "These data see everything: every method ends at x*.";
     painter.text(words, width / 2, height / 2, { color: colors.quiet, align: "center" });
@@ -103,7 +108,9 @@ function drawPrintedFailure(painter, problem, q0, view) {
       const [g0, c] = view.back(MARGIN.left + px, MARGIN.top + py);
       if (!(printedError(g0, problem.gstar, q0, c) > PRINTED_OFF)) continue;
       const [x, y] = [MARGIN.left + px, MARGIN.top + py];
-      painter.line([[x - 3, y + 3], [x + 3, y - 3]], { color: "#ffffff", width: 1.4, alpha: 0.55 });
+      const stroke = [[x - 3, y + 3], [x + 3, y - 3]];
+      painter.line(stroke, { color: "#000000", width: 2.6, alpha: 0.5 });
+      painter.line(stroke, { color: "#ffffff", width: 1.3 });
     }
   }
 }
@@ -122,15 +129,21 @@ function drawBoundary(painter, problem, q0, view) {
     painter.line(line, { color: "#000000", width: 4, alpha: 0.6 });
     painter.line(line, { color: "#ffffff", width: 2 });
   }
-  const words = { color: "#ffffff", size: 12, halo: "#000000", align: "center" };
-  const middle = 0.5 * Math.min(turn, view.right);
-  const edge = Math.log10(criticalRatio(middle, problem.gstar, q0));
-  const between = (a, b) => view.y(10 ** (0.35 * a + 0.65 * b));
-  if (edge - view.low > 0.5) {
-    painter.text("WN ends closer than GD", view.x(middle), between(edge, view.low), words);
-  }
-  if (view.high - edge > 0.5) {
-    painter.text("GD ends closer", view.x(middle), between(edge, view.high), words);
+  nameRegions(painter, problem, q0, view, Math.min(turn, view.right));
+}
+
+/** Which of the two ends closer, in each region that has room for the words. */
+function nameRegions(painter, problem, q0, view, turn) {
+  const style = { color: "#ffffff", size: 12, halo: "#000000", align: "center" };
+  for (const [from, to, below, above] of [[0, turn, "WN", "GD"], [turn, view.right, "GD", "WN"]]) {
+    const middle = 0.5 * (from + to);
+    const edge = Math.log10(criticalRatio(middle, problem.gstar, q0));
+    const room = view.x(to) - view.x(from);
+    for (const [name, limit] of [[below, view.low], [above, view.high]]) {
+      const words = `${name} ends closer`;
+      if (room < 7 * words.length || Math.abs(edge - limit) < 0.35) continue;
+      painter.text(words, view.x(middle), view.y(10 ** (0.4 * edge + 0.6 * limit)), style);
+    }
   }
 }
 
@@ -166,14 +179,12 @@ function drawPhaseAxes(painter, problem, view, width, height, colors) {
 /** The colours' meaning: distance to the minimum-norm solution. */
 function drawKey(painter, view, width, colors) {
   const length = 70;
-  const x = width - MARGIN.right - length;
+  const x = width - 24 - length;
   for (let i = 0; i < 14; i++) {
     const color = `rgb(${rampColor(i / 13).join()})`;
     painter.rect(x + (i * length) / 14, 8, length / 14 + 0.5, 9, { fill: color });
   }
-  painter.text("distance of the end to x*: near", x - 6, 16, {
-    color: colors.quiet, size: 11, align: "right",
-  });
-  painter.text("far", width - 1, 16, { color: colors.quiet, size: 11, align: "right",
-    halo: colors.paper });
+  const words = width > 340 ? "the flow ends near x*" : "near x*";
+  painter.text(words, x - 6, 16, { color: colors.quiet, size: 11, align: "right" });
+  painter.text("far", width - 2, 16, { color: colors.quiet, size: 11, align: "right" });
 }

@@ -25,13 +25,22 @@ export function startPoint(scene) {
   return [start.scale * along, start.scale * (problem.free ? start.unseen : across)];
 }
 
+/** How much of the start lies along directions that the plane does not show. */
+export function hiddenPart(scene) {
+  const { problem, start } = scene;
+  if (!problem.free) return 0;
+  let across = 0;
+  for (let i = 0; i < problem.rank; i++) across += problem.across[i] * start.seen[i];
+  return Math.abs(start.scale * across);
+}
+
 /** The part of the plane that is shown: from the start, the solution and the predicted ends. */
 export function planeWindow(scene, width, height) {
   const { problem, limits, runs } = scene;
   const { gstar } = problem;
   const points = [[0, 0], [gstar, 0], startPoint(scene)];
   for (const limit of [limits.gd, limits.flow]) {
-    if (limit && problem.free) points.push([gstar, limit.unseen]);
+    if (problem.free) points.push([gstar, limit.unseen]);
   }
   const reach = FAR * Math.max(...points.map(([x, y]) => Math.hypot(x, y)));
   for (const run of Object.values(runs)) {
@@ -80,7 +89,9 @@ export function drawPlane(painter, scene, view, width, height, colors) {
   painter.text("x*", view.x(scene.problem.gstar) - 12, view.y(0) + 18, {
     color: colors.ink, size: 14, halo: colors.paper, align: "right",
   });
-  drawRings(painter, scene, view, width, height, colors, shown);
+  drawRings(painter, scene, view, width, colors, shown);
+  drawPrinted(painter, scene, view, width, height, colors, shown);
+  drawLegend(painter, shown, 8, height - 26, colors);
   painter.circle(view.x(sx), view.y(sy), 9, { fill: colors.ink, stroke: colors.paper, width: 2 });
   const below = sy < 0 ? 24 : -16;
   painter.text("start", view.x(sx), view.y(sy) + below, {
@@ -111,7 +122,7 @@ function drawAxes(painter, view, width, height, colors, problem) {
     painter.text(plainNumber(y, 3), 6, view.y(y), { ...style, base: "middle" });
   }
   painter.line([[0, view.y(0)], [width, view.y(0)]], { color: colors.faint });
-  painter.text("x along x* →", width - 8, height - 22, { ...style, align: "right" });
+  painter.text("along x* →", width - 8, view.y(0) - 6, { ...style, align: "right" });
   const up = problem.free ? "what the data cannot see ↑" : "across x* ↑";
   painter.text(up, 6, 14, style);
 }
@@ -122,24 +133,26 @@ function drawSolutions(painter, scene, view, height, colors) {
   if (!problem.free) return;
   const x = view.x(problem.gstar);
   painter.line([[x, 0], [x, height]], { color: colors.ink, width: 1.5 });
-  const tight = x > view.x(view.right) - 64;
-  painter.text("zero loss", tight ? x - 6 : x + 6, 14, {
+  const words = problem.floor > 0 ? "all best fits" : "all solutions";
+  const tight = x > view.x(view.right) - 84;
+  painter.text(words, tight ? x - 6 : x + 6, 14, {
     color: colors.ink, size: 12, halo: colors.paper, align: tight ? "right" : "left",
   });
-  const settles = edges.bracket !== null && state.noise === 0 && state.shown.includes("rpgd");
+  const settles = edges.bracket !== null && state.noise === 0 &&
+    state.shown.split(".").includes("rpgd");
   if (!settles) return;
   const off = (norm) => Math.sqrt(Math.max(0, norm ** 2 - problem.gstar ** 2));
   const far = Math.max(Math.abs(view.top), Math.abs(view.bottom));
   const [low, high] = [off(edges.bracket[0]), Math.min(off(edges.bracket[1]), far)];
   if (!(off(edges.bracket[1]) < far || low > 0)) return; // all that is shown is stable
-  for (const side of [1, -1]) {
-    painter.line([[x, view.y(side * low)], [x, view.y(side * high)]], {
+  const side = scene.start.unseen < 0 ? -1 : 1;
+  for (const each of [1, -1]) {
+    painter.line([[x, view.y(each * low)], [x, view.y(each * high)]], {
       color: colors.rpgd, width: 7, alpha: 0.3,
     });
   }
-  painter.text("rPGD can settle here", x + 8, view.y(high) + 4, {
-    color: colors.rpgd, size: 11, halo: colors.paper,
-  });
+  const middle = view.y(side * 0.5 * (low + high));
+  besideLine(painter, "rPGD can settle here", x, middle, view.x(view.right), colors.rpgd, colors);
 }
 
 function drawPath(painter, scene, name, view, width, height, colors) {
@@ -179,46 +192,64 @@ function drawStar(painter, x, y, radius, colors) {
   painter.line(points, { color: colors.paper, width: 1.5, close: true, fill: colors.ink });
 }
 
-/** The predicted ends, as rings; one that is out of the picture is an arrow at its edge. */
-function drawRings(painter, scene, view, width, height, colors, shown) {
-  const { problem, limits, printed, noiseNorm, start } = scene;
+/** The predicted ends, as rings. */
+function drawRings(painter, scene, view, width, colors, shown) {
+  const { problem, predicted, state } = scene;
   if (!problem.free) return;
-  const rings = [];
-  const any = ["wn", "rpgd", "flow"].some((name) => shown.includes(name));
-  if (shown.includes("gd")) rings.push([limits.gd.unseen, colors.gd, "", 11]);
-  for (const [name, radius] of [["wn", 11], ["rpgd", 14], ["flow", 8]]) {
-    const limit = limits[name];
-    if (!shown.includes(name) || !limit?.applies) continue;
-    rings.push([limit.unseen, colors[name], "", radius]);
-  }
-  const side = start.unseen < 0 ? -1 : 1;
-  if (noiseNorm !== null && shown.includes("rpgd")) {
-    const perp = side * Math.sqrt(Math.max(0, noiseNorm ** 2 - problem.gstar ** 2));
-    rings.push([perp, colors.rpgd, "noise leads here", 17]);
-  }
   const x = view.x(problem.gstar);
-  for (const [perp, color, words, radius] of rings) {
-    const y = view.y(perp);
-    painter.circle(x, y, radius, { stroke: color, width: 2.2 });
-    if (words) {
-      painter.text(words, x + 18, y + 4, { color, size: 12, halo: colors.paper });
+  for (const [name, radius] of [["gd", 11], ["wn", 11], ["rpgd", 14], ["flow", 8]]) {
+    if (!shown.includes(name) || !predicted[name]) continue;
+    const y = view.y(predicted[name].unseen);
+    painter.circle(x, y, radius, { stroke: colors[name], width: 2.2 });
+    if (name === "rpgd" && state.noise > 0) {
+      besideLine(painter, "noise leads here", x, y + 4, width, colors.rpgd, colors);
     }
   }
-  if (!printed || !any) return;
-  const y = Math.max(26, Math.min(height - 34, view.y(printed.unseen)));
-  const gone = view.y(printed.unseen) !== y;
+}
+
+/** The end as the paper prints it: a cross, or an arrow where it is out of the picture. */
+function drawPrinted(painter, scene, view, width, height, colors, shown) {
+  const { problem, printed, limits } = scene;
+  const any = ["wn", "rpgd", "flow"].some((name) => shown.includes(name));
+  if (!printed || !any || !problem.free) return;
+  const x = view.x(problem.gstar);
+  const wanted = view.y(printed.unseen);
+  const y = Math.max(30, Math.min(height - 34, wanted));
   const style = { color: colors.printed, width: 2 };
-  if (gone) {
-    const tip = view.y(printed.unseen) < y ? -7 : 7;
+  if (wanted !== y) {
+    const tip = wanted < y ? -7 : 7;
     painter.line([[x - 6, y], [x, y + tip], [x + 6, y]], style);
-  } else {
-    painter.line([[x - 5, y - 5], [x + 5, y + 5]], style);
-    painter.line([[x - 5, y + 5], [x + 5, y - 5]], style);
+    const words = `as printed: ${plainNumber(printed.unseen, 3)}`;
+    besideLine(painter, words, x, y + 4, width, colors.printed, colors);
+    return;
   }
-  const close = Math.abs(view.y(limits.flow?.unseen ?? 0) - y) < 16;
-  const label = gone ? `as printed: ${plainNumber(printed.unseen, 3)}` : "as printed";
-  const left = x > width - 100; // no room on the other side
-  painter.text(label, left ? x - 20 : x + 20, y + (close ? 18 : 4), {
-    color: colors.printed, size: 12, halo: colors.paper, align: left ? "right" : "left",
+  painter.line([[x - 5, y - 5], [x + 5, y + 5]], style);
+  painter.line([[x - 5, y + 5], [x + 5, y - 5]], style);
+  const crowded = Math.abs(view.y(limits.flow.unseen) - y) < 16 || Math.abs(view.y(0) - y) < 24;
+  const place = crowded ? y - 18 : y + 4;
+  besideLine(painter, "as printed", x, place, width, colors.printed, colors);
+}
+
+/** Words to the right of the line of solutions, or to its left where there is no room. */
+function besideLine(painter, words, x, y, width, color, colors) {
+  const left = x + 20 + 6.4 * words.length > width;
+  painter.text(words, left ? x - 20 : x + 20, y, {
+    color, size: 12, halo: colors.paper, align: left ? "right" : "left",
+  });
+}
+
+const SHORT = { gd: "GD", wn: "WN", rpgd: "rPGD", flow: "flow" };
+
+/** Which line is whose, from the bottom left corner up, so many in a row. */
+export function drawLegend(painter, shown, x, y, colors, inRow = 4) {
+  const names = Object.keys(SHORT).filter((each) => shown.includes(each));
+  const rows = Math.ceil(names.length / inRow);
+  names.forEach((name, i) => {
+    const left = x + (i % inRow) * 62;
+    const base = y - 15 * (rows - 1 - Math.floor(i / inRow));
+    painter.line([[left, base - 4], [left + 22, base - 4]], {
+      color: colors[name], width: 2.4, dash: DASH[name],
+    });
+    painter.text(SHORT[name], left + 26, base, { color: colors.ink, size: 11, halo: colors.paper });
   });
 }

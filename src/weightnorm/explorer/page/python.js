@@ -42,7 +42,7 @@ function problemLines(problem) {
       ...(problem.rank > 1
         ? ["across = seen - (seen @ along) * along", "across /= np.linalg.norm(across)"] : []),
       problem.free ? "away = unseen / np.linalg.norm(unseen)  # what the data cannot see"
-        : "away = across  # these data see everything",
+        : `away = ${problem.rank > 1 ? "across" : "0.0 * along"}  # these data see everything`,
     ];
   }
   const rank = problem.rank;
@@ -58,7 +58,7 @@ function problemLines(problem) {
     ...towards,
     ...(rank > 1 ? [`across = ${padded(`np.array(${pythonList(problem.across)})`)}`] : []),
     problem.free ? `away = np.eye(${rank + 1})[-1]  # what the data cannot see`
-      : "away = across  # these data see everything",
+      : `away = ${rank > 1 ? "across" : "0.0 * along"}  # these data see everything`,
   ];
 }
 
@@ -74,6 +74,31 @@ function directionLine(state, problem) {
   if (problem.free) terms.push([unseen, "away"]);
   const kept = terms.filter(([value]) => value !== 0);
   return `direction = ${kept.map(([v, name]) => `${pythonNumber(v)} * ${name}`).join(" + ")}`;
+}
+
+/** The lines that predict the end of steps of this size, where the page does. */
+function stepLines({ state, predicted, ratio }) {
+  const extras = [];
+  if (state.beta > 0) extras.push(`, momentum=${pythonNumber(state.beta)}`);
+  if (state.nesterov === 1) extras.push(", nesterov=True");
+  if (predicted.why === "noise" && predicted.rpgd) {
+    return [
+      "settled = wn.theory.noise_equilibrium(",
+      `    problem, ${pythonNumber(state.eta)}, ratio=${pythonNumber(ratio)}, ` +
+        `label_noise=${pythonNumber(state.noise)}`,
+      ")",
+      'print(f"rpgd with this noise, in the long run: norm {settled.norm:.6g}")',
+    ];
+  }
+  if (predicted.why !== "first order") return [];
+  return [
+    "for method in (\"wn\", \"rpgd\"):  # with steps of this size, to first order",
+    "    stepped = wn.theory.finite_step_limit(",
+    `        problem, **start, method=method, step=${pythonNumber(state.eta)}, ` +
+      `ratio=${pythonNumber(ratio)}${extras.join("")}`,
+    "    )",
+    '    print(f"    {method}: {stepped.distance:.6g}, give or take {stepped.error:.2g}")',
+  ];
 }
 
 /** Code that reproduces a scene; `view` is the part of the plane that is shown. */
@@ -129,17 +154,24 @@ export function pythonCode(scene, view) {
     "gd_limit = wn.theory.gd_limit(problem, **start)",
     `limit = wn.theory.flow_limit(problem, **${from}, ratio=${pythonNumber(ratio)})`,
     'print(f"distance to x*, predicted: gd {gd_limit.distance:.6g}, flow {limit.distance:.6g}")',
+    ...stepLines(scene),
     "for name, run in runs.items():",
     '    print(f"{name}: {run.status.value}, {run.num_steps} steps, distance {run.distance:.6g}")',
     "",
-    "paths = {name: run.history.weights for name, run in runs.items()} | {\"flow\": flow.weights}",
+    "paths = {name: run.history.weights for name, run in runs.items()}",
+    state.freeze > 0 ? 'paths["flow"] = np.vstack([frozen.weights, flow.weights])'
+      : 'paths["flow"] = flow.weights',
     "for name, path in paths.items():",
     '    plt.plot(path @ along, path @ away, ":" if name == "flow" else "-", label=name)',
     "solution_norm = np.linalg.norm(problem.min_norm_solution())",
-    'plt.axvline(solution_norm, color="black", linewidth=1)  # zero loss',
+    ...(problem.free ? ['plt.axvline(solution_norm, color="black", linewidth=1)  # all solutions']
+      : []),
     "for end in (gd_limit, limit):",
     '    plt.plot(end.weights @ along, end.weights @ away, "o", mfc="none", ms=12, color="black")',
     `plt.axis((${window.map(pythonNumber).join(", ")}))`,
+    'plt.gca().set_aspect("equal", adjustable="box")',
+    'plt.xlabel("weights along x*")',
+    `plt.ylabel("${problem.free ? "weights that the data cannot see" : "weights across x*"}")`,
     "plt.legend()",
     "plt.show()",
     "",

@@ -1,6 +1,6 @@
 // Everything the views show, computed from a state and its problem.
 
-import { finiteStepLimit } from "./drift.js";
+import { finiteStepLimit, momentumFactor, VALID_STEP } from "./drift.js";
 import { recordedSteps, runMethod, Trace } from "./methods.js";
 import { labelNoise, startAt } from "./problems.js";
 import { gradientLimit, phasedFlow, printedLimit } from "./predict.js";
@@ -32,7 +32,7 @@ export function computeScene(state, problem, { dragging = false } = {}) {
   const runs = {};
   for (const method of ["gd", "wn", "rpgd"]) {
     runs[method] = runMethod(method, problem, start, options);
-    runs[method].cycles = seesCycle(runs[method], problem);
+    runs[method].motion = motionOf(runs[method], problem);
   }
   const perStep = state.eta / (1 - state.beta);
   const { flow, limit } = phasedFlow(problem, start, ratio, state.freeze * perStep, {
@@ -40,24 +40,38 @@ export function computeScene(state, problem, { dragging = false } = {}) {
   });
   const side = start.unseen < 0 ? -1 : 1;
   runs.flow = flowAsRun(problem, flow, ratio, perStep, side);
-  const gd = gradientLimit(problem, start);
+  const limits = { gd: gradientLimit(problem, start), flow: limit };
+  const edges = edgesOf(state, problem, limit.norm);
   return {
-    state, problem, start, ratio, runs,
-    limits: { gd, ...steppedLimits(state, problem, start, ratio, limit), flow: limit },
-    printed: state.freeze === 0 ? printedLimit(problem, start, ratio) : null,
-    noiseNorm: state.noise > 0 ? noiseNorm(problem, ratio) : null,
-    edges: edgesOf(state, problem, limit?.norm ?? problem.gstar),
+    state, problem, start, ratio, runs, limits, edges,
+    predicted: predictedEnds(state, problem, start, ratio, limits, edges),
+    printed: state.freeze === 0 && limit.applies ? printedLimit(problem, start, ratio) : null,
   };
 }
 
-/** Where WN and rPGD end with steps of this size, or the flow's end where that is not known. */
-function steppedLimits(state, problem, start, ratio, limit) {
-  const steps = {
-    eta: state.eta, ratio, momentum: state.beta, nesterov: state.nesterov === 1,
-  };
+/** The ends that the theory stands for with these steps: null where it does not, and `why`. */
+function predictedEnds(state, problem, start, ratio, limits, edges) {
+  const { flow } = limits;
+  const gd = state.gd < edges.gd && state.noise === 0 ? limits.gd : null;
+  const none = (why) => ({ gd, wn: null, rpgd: null, flow: flow.applies ? flow : null, why });
+  if (!flow.applies) return none("stuck");
+  if (state.noise > 0) {
+    const norm = noiseNorm(problem, ratio);
+    const distance = Math.sqrt(Math.max(0, norm ** 2 - problem.gstar ** 2));
+    const unseen = (start.unseen < 0 ? -1 : 1) * distance;
+    return { ...none("noise"), rpgd: problem.free ? { norm, distance, unseen } : null };
+  }
+  if (!edges.stable) return none("unstable");
+  const nesterov = state.nesterov === 1;
+  const step = state.eta / (1 - state.beta);
+  const widest = Math.max(state.g ** 2, flow.norm ** 2, ratio);
+  const equivalent = momentumFactor(state.beta, nesterov) * step * problem.steepest * widest;
+  if (!(equivalent <= VALID_STEP)) return none("large");
+  const steps = { eta: state.eta, ratio, momentum: state.beta, nesterov };
   const known = state.freeze === 0 && start.scale !== 0;
-  const of = (method) => (known && finiteStepLimit(problem, start, method, steps, limit)) || limit;
-  return { wn: of("wn"), rpgd: of("rpgd") };
+  const of = (method) => (known && finiteStepLimit(problem, start, method, steps, flow)) || flow;
+  const [wn, rpgd] = [of("wn"), of("rpgd")];
+  return { gd, wn, rpgd, flow, why: wn === flow ? "small" : "first order" };
 }
 
 /** The largest stable steps at the predicted end, and the norms at which rPGD can settle. */
@@ -72,14 +86,15 @@ export function edgesOf(state, problem, norm) {
   };
 }
 
-/** Whether a run that did not end goes back and forth between two points. */
-function seesCycle(run, problem) {
-  const { along, unseen, step } = run.trace;
+/** What a run that did not end does: it "cycles" between two points, "rests", or "moves". */
+function motionOf(run, problem) {
+  const { recent, step } = run.trace;
   const last = step.length - 1;
-  if (run.status !== "max_steps" || last < 2 || step[last - 2] !== step[last] - 2) return false;
-  const apart = (i, j) => Math.hypot(along[i] - along[j], unseen[i] - unseen[j]);
-  const move = apart(last, last - 1);
-  return move > 1e-6 * problem.gstar && apart(last, last - 2) < 1e-3 * move;
+  if (run.status !== "max_steps" || last < 2 || step[last - 2] !== step[last] - 2) return "moves";
+  const apart = (i, j) => Math.hypot(...recent[i].map((v, k) => v - recent[j][k]));
+  const move = apart(2, 1);
+  if (move === 0) return "rests";
+  return move > 1e-6 * problem.gstar && apart(2, 0) < 1e-3 * move ? "cycles" : "moves";
 }
 
 /** The flow in the same form as a run: its time counted in steps. */
@@ -96,17 +111,15 @@ function flowAsRun(problem, flow, ratio, perStep, side) {
     trace.add(flow.time[i] / perStep, loss, g, z, g, logPerp, g * side * Math.exp(logPerp));
   }
   const last = trace.step.length - 1;
-  const end = flow.states[last];
-  const weights = Float64Array.from(end.slice(1, -1), (v) => end[0] * v);
+  const weights = trace.recent[trace.recent.length - 1];
   return {
-    status: flow.status, steps: trace.step[last], loss: trace.loss[last], scale: end[0], trace,
-    norm: Math.hypot(...weights, trace.unseen[last]), cycles: false,
+    status: flow.status, steps: trace.step[last], loss: trace.loss[last], motion: "flows",
+    scale: flow.states[last][0], trace, weights, norm: Math.hypot(...weights),
   };
 }
 
 /** ‖x − x*‖ at the end of a run. */
 export function distanceOf(run, problem) {
-  if (!run.weights) return Math.abs(run.trace.unseen[run.trace.unseen.length - 1]);
   let total = run.weights[problem.rank] ** 2;
   for (let i = 0; i < problem.rank; i++) total += (run.weights[i] - problem.target[i]) ** 2;
   return Math.sqrt(total);
@@ -115,11 +128,12 @@ export function distanceOf(run, problem) {
 /** What became of a run, in words. */
 export function outcomeOf(run, state) {
   const steps = Math.round(run.steps).toLocaleString("en");
-  if (!run.weights && run.status === "converged") return "arrived"; // the flow: no steps
+  if (run.motion === "flows") {
+    return { converged: "arrived", stationary: "rests in S" }[run.status] ?? "still moving";
+  }
   if (run.status === "diverged") return `diverged, step ${steps}`;
   if (run.status === "converged") return `arrived, step ${steps}`;
-  if (run.status === "stationary") return "rests in S";
-  if (run.cycles) return "cycles";
-  if (state.noise > 0 && run.weights) return `noisy, step ${steps}`;
-  return `still moving, ${steps}`;
+  if (run.motion === "rests") return run.norm === 0 ? "rests in S" : "rests";
+  if (run.motion === "cycles") return "cycles";
+  return state.noise > 0 ? `noisy, step ${steps}` : `still moving, ${steps}`;
 }

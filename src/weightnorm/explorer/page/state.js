@@ -13,8 +13,14 @@ const LIMITS = {
   freeze: [0, MOST_PAGE_STEPS], beta: [0, 0.99], nesterov: [0, 1], noise: [0, 1e30],
   steps: [10, MOST_PAGE_STEPS], upto: [0, MOST_PAGE_STEPS], tour: [0, 6], embed: [0, 1],
 };
+const IDENTITY = ["m", "d", "k", "n", "seed"]; // of a made problem
 const WHOLE = new Set(["m", "d", "seed", "freeze", "steps", "upto", "tour", "nesterov", "embed"]);
 export const NOISE_SEED = 0;
+
+/** What a number of the state may be, in words. */
+export function allowedRange(key) {
+  return `from ${LIMITS[key][0]} to ${LIMITS[key][1]}${WHOLE.has(key) ? ", whole" : ""}`;
+}
 
 /** Whether a number of the state may have this value. */
 export function isAllowed(key, value) {
@@ -68,11 +74,11 @@ export function initialState(kind, given, made = {}) {
 export function encodeState(state, given) {
   const usual = initialState(state.problem, given, state);
   const parts = [`problem=${state.problem}`];
-  for (const [key, value] of Object.entries(state)) {
-    const identity = state.problem === "made" && ["m", "d", "k", "n", "seed"].includes(key);
-    if (key === "problem" || !(key in usual)) continue;
-    if (!identity && (value === usual[key] || ["m", "d", "k", "n", "seed"].includes(key))) continue;
-    parts.push(`${key}=${encodeURIComponent(String(value))}`);
+  if (state.problem === "made") for (const key of IDENTITY) parts.push(`${key}=${state[key]}`);
+  for (const key of Object.keys(usual)) {
+    if (key === "problem" || IDENTITY.includes(key) || state[key] === usual[key]) continue;
+    if (key === "upto" && state.upto === state.steps) continue;
+    parts.push(`${key}=${encodeURIComponent(String(state[key]))}`);
   }
   return parts.join("&");
 }
@@ -93,13 +99,12 @@ export function decodeState(hash, given) {
   const kinds = given ? ["data", "plane", "made"] : ["plane", "made"];
   const kind = kinds.includes(said.get("problem")) ? said.get("problem") : kinds[0];
   const identity = {};
-  for (const key of ["m", "d", "k", "n", "seed"]) {
-    if (number(key) !== undefined) identity[key] = number(key);
-  }
+  for (const key of IDENTITY) if (number(key) !== undefined) identity[key] = number(key);
   const state = initialState(kind, given, kind === "made" ? identity : {});
-  for (const key of Object.keys(LIMITS)) {
-    if (!(key in identity) && number(key) !== undefined && key !== "m") state[key] = number(key);
+  for (const key of Object.keys(LIMITS).filter((each) => !IDENTITY.includes(each))) {
+    if (number(key) !== undefined) state[key] = number(key);
   }
+  if (number("upto") === undefined) state.upto = state.steps;
   if (["auto", "light", "dark"].includes(said.get("theme"))) state.theme = said.get("theme");
   if (said.has("shown")) {
     state.shown = METHODS.filter((name) => said.get("shown").split(".").includes(name)).join(".");
@@ -124,6 +129,21 @@ export function settled(state, problem) {
   next.freeze = Math.min(next.freeze, next.steps);
   if (next.beta === 0) next.nesterov = 0;
   return next;
+}
+
+/** The state on another made problem: the same start and steps, in that problem's units. */
+export function carriedOver(state, from, to) {
+  const scale = to.gstar / from.gstar;
+  const steep = from.steepest / to.steepest;
+  const { angle, tilt } = to.start;
+  return settled({
+    ...state,
+    g: significant(state.g * scale), a: to.free ? angle : 0, t: tilt,
+    eta: significant((state.eta * steep) / scale ** 2, 3),
+    gamma: significant(state.gamma * steep, 3),
+    gd: significant(state.gd * steep, 3),
+    noise: significant((state.noise * scale) / Math.sqrt(steep), 3),
+  }, to);
 }
 
 /** The start whose weights are at these places along x*, the second axis and the unseen one. */

@@ -5,7 +5,8 @@ import { CanvasPainter } from "./paint.js";
 import { drawPhase, phaseWindow } from "./phase.js";
 import { drawPlane, planeWindow } from "./plane.js";
 import { computeScene } from "./scene.js";
-import { encodeState, initialState, problemKey, problemOf, settled } from "./state.js";
+import { carriedOver, encodeState, initialState } from "./state.js";
+import { problemKey, problemOf, settled } from "./state.js";
 
 const IDLE = 160; // milliseconds after which a coarse picture is drawn in full
 const COLORS = ["paper", "ink", "quiet", "faint", "grid", "gd", "wn", "rpgd", "flow", "printed"];
@@ -27,13 +28,17 @@ export function element(id) {
 
 /** Change some of the app.state; `live` while something is still being dragged. */
 export function update(changes, live = false) {
-  const before = problemKey(app.state);
-  let next = { ...app.state, ...changes };
-  if (problemKey(next) !== before) {
-    const own = initialState(next.problem, app.given, next);
-    const kept = ["theme", "embed", "shown"].map((key) => [key, next[key]]);
-    next = { ...own, ...Object.fromEntries(kept), ...changes };
-    app.problem = problemOf(next, app.given);
+  const before = app.state;
+  let next = { ...before, ...changes };
+  if ("steps" in changes && before.upto === before.steps) next.upto = next.steps;
+  if (problemKey(next) !== problemKey(before)) {
+    const problem = problemOf(next, app.given);
+    if (next.problem === before.problem) next = carriedOver(next, app.problem, problem);
+    else {
+      const { theme, embed, shown } = next;
+      next = { ...initialState(next.problem, app.given, next), theme, embed, shown, ...changes };
+    }
+    app.problem = problem;
   }
   app.state = settled(next, app.problem);
   requestFrame(live);

@@ -46,19 +46,23 @@ export function listenToTaking() {
   const say = (words) => (element("taken").textContent = words);
   element("copy-link").addEventListener("click", async () => {
     settleFrame();
-    say((await copyText(location.href)) ? "The link is copied." : `The link: ${location.href}`);
+    const copied = await copyText(location.href);
+    const local = location.protocol === "file:" ? " It leads to this file: send that along." : "";
+    say((copied ? "The link is copied." : `The link: ${location.href}`) + local);
   });
   const dialog = element("python-dialog");
-  element("show-python").addEventListener("click", () => {
-    element("python-code").value = pythonCode(app.scene, app.views.plane);
-    element("python-copied").textContent = "";
-    dialog.showModal();
-  });
-  element("copy-python").addEventListener("click", async () => {
+  const copyPython = async () => {
     const done = await copyText(element("python-code").value);
     if (!done) element("python-code").select();
     element("python-copied").textContent = done ? "Copied." : "Selected: press Ctrl-C.";
+  };
+  element("show-python").addEventListener("click", () => {
+    element("python-code").value = pythonCode(app.scene, app.views.plane);
+    dialog.showModal();
+    element("python-code").scrollTop = 0;
+    copyPython();
   });
+  element("copy-python").addEventListener("click", copyPython);
   element("close-python").addEventListener("click", () => dialog.close());
   for (const kind of ["png", "svg"]) {
     element(`export-${kind}`).addEventListener("click", () => {
