@@ -276,3 +276,10 @@ def test_standardizing_as_scikit_learn_does():
     assert not mine[:, 4:].any()
     with pytest.raises(ValueError, match="every feature is the same"):
         table_problem(X[:, 4:], X[:, 0])
+
+
+def test_a_name_that_browsers_show_as_text_is_remarked_on(fake, tmp_path):
+    result = run("explore", "--no-open", "--out", tmp_path / "page.txt")
+    assert result.exit_code == 0
+    assert "name it .html" in result.stderr
+    assert not run("explore", "--no-open", "--out", tmp_path / "page.html").stderr

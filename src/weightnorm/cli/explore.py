@@ -93,6 +93,8 @@ def explore(
     if path is None:
         raise typer.Exit(1)
     say(console, f"page: {path}", "dim")
+    if path.suffix.lower() not in (".html", ".htm"):
+        say(notes, f"browsers show {path.suffix or 'such'} files as text; name it .html", "yellow")
     if not no_open and not open_in_browser(path):
         say(console, f"no browser can be opened from here; open {path.absolute().as_uri()} in one")
 
