@@ -154,10 +154,11 @@ def run_cases(instance, number):
             )
 
 
-def flow_case(instance, ratio):
-    """The flow at times from the start to where little moves."""
+def flow_case(instance, ratio, times=None):
+    """The flow at times from the start to where little moves, or at those given."""
     fastest = 1.0 / (instance.steep * max(instance.gstar, abs(instance.scale)) ** 2)
-    times = fastest * np.array([0.0, 0.01, 0.3, 3.0, 30.0, 300.0])
+    ours = fastest * np.array([0.0, 0.01, 0.3, 3.0, 30.0, 300.0])
+    times = ours if times is None else np.array(times)
     found = wn.flow(instance.problem, **instance.start, ratio=ratio, times=times)
     size = np.abs(found.weights).max()
     expected = {
@@ -175,6 +176,7 @@ def limit_case(instance, ratio):
     q0 = abs(float(instance.direction[-1]))
     compared = wn_beats_gd(instance.scale, instance.gstar, q0, ratio)
     expected = {
+        "applies": numbers(limit.applies, 1.0),
         "perp": numbers(limit.perp_norm, limit.perp_norm or 1.0),  # relative, however small
         "gd": numbers(descent.weights, descent.norm),
         "critical": numbers(compared.critical_ratio, compared.critical_ratio),
@@ -182,6 +184,7 @@ def limit_case(instance, ratio):
     }
     if limit.applies:
         expected["weights"] = numbers(limit.weights, limit.norm)
+        expected["scale"] = numbers(limit.scale, limit.norm)
     if np.isfinite(printed.perp_norm):
         expected["printed"] = numbers(printed.perp_norm, printed.perp_norm or 1.0)
     return instance.case("limit", expected, ratio=float(ratio))
@@ -250,15 +253,22 @@ def made_cases():
         direction = wn.datasets.random_direction(d, seed)
         seen, unseen = problem.split(direction)
         limit = gd_limit(problem, 1.3, direction)
+        away = float(np.linalg.norm(unseen)) if d > m else 0.0
+        axis = problem.min_norm_solution() / 2.0
+        rest = float(np.linalg.norm(seen - seen @ axis * axis)) if min(m, d) > 1 else 0.0
+        angles = np.arctan2([away, rest], [np.linalg.norm(seen), seen @ axis])
         start = {
             "samples": m, "features": d, "condition": kappa, "norm": 2.0, "seed": seed,
         }  # fmt: skip
         expected = {
             "curvatures": numbers(np.linalg.svd(problem.A, compute_uv=False) ** 2, 1.0),
-            "unseen": numbers(np.linalg.norm(unseen) if d > m else 0.0, 1.0),
+            "unseen": numbers(away, 1.0),
             "along": numbers(seen @ problem.min_norm_solution(), 2.0),
             "pull": numbers(problem.y @ (problem.A @ direction), 2.0),
             "descent": numbers(limit.norm, 2.0),
+            "angles": numbers(np.degrees(angles), 100.0),
+            "across": numbers([0.0, rest > 0.0], 1.0),
+            "free": numbers(d > m, 1.0),
         }
         if kappa > 1.0:
             target = np.abs(problem.factorisation.coordinates(problem.min_norm_solution()))

@@ -7,7 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from golden import cases, worst
+from corners import all_cases
+from golden import worst
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "src" / "weightnorm" / "explorer" / "page"
@@ -36,13 +37,14 @@ def errors(given, found):
 
 @pytest.fixture(scope="module")
 def given():
-    return list(cases())
+    return list(all_cases())
 
 
 def test_the_page_agrees_with_weightnorm(given, tmp_path):
     found = errors(given, answers(given, tmp_path))
     assert {what for what, _ in found} == {
-        "run", "flow", "limit", "threshold", "finite", "phase", "made", "made-noise",
+        "run", "kept", "flow", "flow-end", "phased", "limit", "threshold", "finite", "first-order",
+        "phase", "formula", "loss", "noise", "start", "plane", "made", "made-noise", "seed",
     }  # fmt: skip
     off = {kind: error for kind, error in found.items() if not error <= AGREE}
     assert not off

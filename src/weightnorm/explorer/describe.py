@@ -15,7 +15,7 @@ from ..problems import require_least_squares
 from ..problems.factorisation import LARGEST
 from ..theory.setup import Setup, require_target
 
-MOST = 2000  # coordinates that a browser can still train in while one drags
+MOST = 500  # coordinates that a browser can still train in while one drags
 NEGLIGIBLE = 1e-12  # a part of a unit vector this small has no direction of its own
 
 

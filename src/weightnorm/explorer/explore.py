@@ -33,7 +33,7 @@ def explore(
     Parameters
     ----------
     problem : LeastSquares, optional
-        What is trained on, with a rank of up to 2,000; without one the page has the problems that
+        What is trained on, with a rank of up to 500; without one the page has the problems that
         come with it.
     path : str or path, optional
         The file to write; its folder must exist. By default a new file in a temporary folder.

@@ -42,6 +42,9 @@ def table_problem(features: Any, values: Any, standardize: bool = True) -> Least
     ([[-1.0, 0.0], [1.0, 0.0]], [-2.0, 2.0])
     """
     A, y = np.asarray(features, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    for name, numbers in (("features", A), ("values", y)):
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"{name} must be finite, got NaN or infinity; leave such rows out")
     if float(y.min()) == float(y.max()):
         raise ValueError("the target is the same in every row: there is nothing to fit")
     A = standardized(A) if standardize else A

@@ -2,6 +2,7 @@
 // along the flow. A twin of weightnorm.theory.finite_step_limit, without batches and clipping.
 
 import { limitPerp } from "./limits.js";
+import { excessLoss } from "./methods.js";
 import { limitSign } from "./predict.js";
 
 const DRIFT_TAIL = 1e-11; // ‖Aᵀr‖² fallen by this factor: what is left of the drift is nothing
@@ -26,7 +27,8 @@ export function momentumFactor(beta, nesterov) {
   return nesterov ? 1 + (2 * beta * beta) / (1 - beta) : (1 + beta) / (1 - beta);
 }
 
-/** The field of (g, z, log N, change of the invariant), in units in which ‖x*‖ = λmax = 1. */
+/** The field of (g, z, log N, change of the invariant, the sum of its changes' sizes), in units
+ * in which ‖x*‖ = λmax = 1. */
 function driftField(problem, start, method, h, c, rho) {
   const { rank } = problem;
   const lam = problem.curvatures.map((v) => v / problem.steepest);
@@ -67,9 +69,12 @@ function driftField(problem, start, method, h, c, rho) {
       const turn = g ** 4 / (c * N ** 3);
       out[rank + 1] = h * (g / N) ** 2 * rho * p;
       out[rank + 2] = 0.5 * h * (rho * along * s * s - rho * turn * p);
+      out[rank + 3] = 0.5 * h * rho * (Math.abs(along) * s * s + (g / N) ** 2 * p) +
+        Math.abs(g * s * (1 / N - 1));
     } else {
       out[rank + 1] = 0;
       out[rank + 2] = 0.5 * h * ((rho * c + g * g) * s * s - g * g * rho * p);
+      out[rank + 3] = 0.5 * h * rho * ((c + g * g) * s * s + g * g * p);
     }
     return out;
   };
@@ -125,7 +130,7 @@ export function finiteStepLimit(problem, start, method, steps, flowEnd = null) {
   if (!(rho * h * Math.max(g0 * g0, c) <= VALID_STEP)) return null;
   if (steepest > STIFF * Math.min(...problem.curvatures)) return null;
   const { at, slope } = driftField(problem, start, method, h, c, rho);
-  const first = new Float64Array(rank + 3);
+  const first = new Float64Array(rank + 4);
   first[0] = g0;
   first.set(start.seen, 1);
   let widest = g0 * g0;
@@ -142,7 +147,22 @@ export function finiteStepLimit(problem, start, method, steps, flowEnd = null) {
   const { sign, by } = flowEnd
     ? { sign: Math.sign(flowEnd.scale), by: flowEnd.decidedBy } : limitSign(problem, start, ratio);
   const unseen = sign * (start.unseen < 0 ? -1 : 1) * perp;
-  return {
-    unseen, distance: perp, norm: Math.hypot(gstar, perp), applies: by !== "stuck", equivalent,
-  };
+  const known = !["stuck", "undecided"].includes(by) || perp === 0;
+  const applies = known && keepsSign(problem, start, ratio, sign, 2 * end[rank + 3]);
+  return { unseen, distance: perp, norm: Math.hypot(gstar, perp), applies, equivalent };
+}
+
+/** Whether the scale ends with this sign from starts on both sides of the drift as well. */
+function keepsSign(problem, start, ratio, sign, margin) {
+  const q0 = Math.abs(start.unseen);
+  if (q0 === 0 || excessLoss(problem, start.seen, start.scale) < problem.zeroLoss) return true;
+  const inside = start.seen.reduce((sum, v) => sum + v * v, 0);
+  return [-margin, margin].every((way) => {
+    const odds = q0 * q0 * Math.exp(2 * way);
+    const unseen = odds < Infinity ? Math.sqrt(odds / (odds + inside)) : 1;
+    const shrink = inside > 0 ? Math.sqrt(((1 - unseen) * (1 + unseen)) / inside) : 0;
+    const shifted = { ...start, seen: start.seen.map((v) => shrink * v), unseen };
+    const found = limitSign(problem, shifted, ratio);
+    return found.sign === sign && !["stuck", "undecided"].includes(found.by);
+  });
 }

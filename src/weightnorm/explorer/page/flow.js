@@ -3,9 +3,9 @@
 // Units are those in which ‖x*‖ = λmax = 1. Everything depends on u = z/‖w‖, so that an error of
 // ‖w‖ does not grow.
 
-// "coarse" is for pictures while something is dragged
-const ORDERS = { fine: 8, coarse: 4 };
-const ACCURACY = { fine: 1e-12, coarse: 1e-5 };
+// "fine" is for pictures and signs, "coarse" for pictures while something is dragged
+const ORDERS = { exact: 8, fine: 6, coarse: 4 };
+const ACCURACY = { exact: 1e-12, fine: 1e-9, coarse: 1e-5 };
 const MOST_STEPS = 4000;
 const LONGEST = 1e280;
 
@@ -246,10 +246,11 @@ function extrapolatedStep(field, y, slope, jacobian, h, order, tolerance) {
 
 /** Integrate from a start: { time, states (g, z, log p, all in the page's units), status }.
  *
- * `options`: end (a time), tolerance (a loss at which it ends, 0 for none), accuracy ("fine" or
- * "coarse"), times (to be met exactly), until (a predicate of 2·loss/(‖x*‖²λmax) that ends it). */
+ * `options`: end (a time), tolerance (a loss at which it ends, 0 for none), accuracy ("exact",
+ * "fine" or "coarse"), times (to be met exactly), until (a predicate of 2·loss/(‖x*‖²λmax) that
+ * ends it). */
 export function integrateFlow(problem, start, ratio, options = {}) {
-  const { end = Infinity, tolerance = 0, accuracy = "fine", times = null } = options;
+  const { end = Infinity, tolerance = 0, accuracy = "exact", times = null } = options;
   const field = new FlowField(problem, start, ratio);
   const { rank, unit, clock } = field;
   const energy = (0.5 * unit * unit * Math.max(...problem.curvatures));
@@ -323,7 +324,8 @@ export function integrateFlow(problem, start, ratio, options = {}) {
     if (t >= 2 * marked) {
       const still = y.every((v, i) => i === n - 1 ||
         Math.abs(v - mark[i]) <= 1e-12 * Math.max(1, Math.abs(v)));
-      if (marked > 0 && still && field.atRest(y, 1e-9)) {
+      // at a frozen scale the unseen part goes on falling when all else is at rest
+      if (ratio > 0 && marked > 0 && still && field.atRest(y, 1e-9)) {
         found.status = "stationary";
         break;
       }

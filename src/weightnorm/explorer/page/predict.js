@@ -7,7 +7,8 @@ import { excessLoss } from "./methods.js";
 const SIGN_ROUNDING = 1e-14;
 const CLEARLY = 1 - 1e-9; // a loss under this share of that at x = 0 can never return to it
 
-/** The sign of g∞, and what decides it: "pull", "start", "bracket", "integration" or "stuck". */
+/** The sign of g∞, and what decides it: "pull", "start", "bracket", "integration"; "stuck" for a
+ * start that flows into S, "undecided" where the integration gave up. */
 export function limitSign(problem, start, ratio) {
   const { curvatures: lam, target: xi, rank, zeroLoss } = problem;
   let pull = 0;
@@ -33,13 +34,29 @@ export function limitSign(problem, start, ratio) {
   if (logF0 > 0 || excessLoss(problem, start.seen, g0) < zeroLoss || (orthogonal && aligned)) {
     return { sign: own, by: "start" };
   }
-  if (rank === 1) return { sign: Math.sign(pull), by: "bracket" };
+  if (rank === 1 || isUnderBracket(problem, start, ratio)) {
+    return { sign: Math.sign(pull), by: "bracket" };
+  }
   const scaled = (zeroLoss * 2) / (problem.gstar ** 2 * problem.steepest);
   const found = integrateFlow(problem, start, ratio, {
-    until: (loss) => loss < CLEARLY * scaled,
+    until: (loss) => loss < CLEARLY * scaled, accuracy: "fine",
   });
   const last = found.states[found.states.length - 1][0];
-  return { sign: Math.sign(last) || 1, by: found.status === "until" ? "integration" : "stuck" };
+  const by = { until: "integration", stationary: "stuck" }[found.status] ?? "undecided";
+  return { sign: Math.sign(last) || 1, by };
+}
+
+/** Whether y is an eigenvector of AAᵀ and log(1 − a²) + g²/c < 0, a = ⟨ŵ, w*⟩: that never
+ * increases, so a keeps its sign and g ends with it. */
+function isUnderBracket(problem, start, ratio) {
+  const { curvatures: lam, target: xi, axis, rank } = problem;
+  const largest = Math.max(...xi.map(Math.abs));
+  const felt = lam.filter((_, i) => Math.abs(xi[i]) > SIGN_ROUNDING * largest);
+  if (Math.max(...felt) - Math.min(...felt) > 1e-12 * Math.max(...felt)) return false;
+  let cosine = 0;
+  for (let i = 0; i < rank; i++) cosine += axis[i] * start.seen[i];
+  const fall = start.scale * (start.scale / ratio);
+  return Math.log1p(-Math.min(cosine * cosine, 1)) + fall < -SIGN_ROUNDING * fall;
 }
 
 /** An end at x* plus so much of the unseen axis, with its norm and distance from x*. */
@@ -61,7 +78,8 @@ export function flowLimit(problem, start, ratio, log = null) {
   const perp = limitPerp(start.scale, problem.gstar, logQ2, ratio);
   const { sign, by } = limitSign(problem, start, ratio);
   const side = start.unseen < 0 ? -1 : 1;
-  const end = endAt(problem, sign * side * perp, by !== "stuck");
+  const known = by === "undecided" ? perp === 0 : by !== "stuck"; // x* is x* whatever the sign
+  const end = endAt(problem, sign * side * perp, known);
   return { ...end, scale: sign * end.norm, decidedBy: by };
 }
 
@@ -87,7 +105,7 @@ export function phasedFlow(problem, start, ratio, frozen, options) {
   const side = start.unseen < 0 ? -1 : 1;
   if (!(frozen > 0)) {
     const flow = integrateFlow(problem, start, ratio, options);
-    return { flow, limit: ratio > 0 ? flowLimit(problem, start, ratio) : null };
+    return { flow, limit: flowLimit(problem, start, ratio) };
   }
   const first = integrateFlow(problem, start, 0, { ...options, end: frozen, tolerance: 0 });
   const middle = startFrom(first.states[first.states.length - 1], side);
@@ -99,6 +117,6 @@ export function phasedFlow(problem, start, ratio, frozen, options) {
     time: [...first.time, ...rest.time.slice(1).map((t) => frozen + t)],
     states: [...first.states, ...rest.states.slice(1)],
   };
-  const limit = ratio > 0 ? flowLimit(problem, middle, ratio, middle.logUnseen) : null;
-  return { flow, limit };
+  const limit = flowLimit(problem, middle, ratio, middle.logUnseen);
+  return { flow, limit: first.status === "max_steps" ? { ...limit, applies: false } : limit };
 }

@@ -120,7 +120,7 @@ export function pythonCode(scene, view) {
     "frozen = wn.flow(",
     `    problem, **start, ratio=0.0, tolerance=0.0, max_time=${pythonNumber(frozen)}`,
     ")",
-    'after = {"scale": frozen.scale[-1], "direction": frozen.weights[-1] / frozen.scale[-1]}',
+    'after = {"scale": frozen.scale[-1], "direction": frozen.direction[-1]}',
   ] : [];
   const from = state.freeze > 0 ? "after" : "start";
   const window = [view.left, view.right, view.bottom, view.top].map((v) => significant(v));

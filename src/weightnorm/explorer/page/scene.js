@@ -10,6 +10,7 @@ import { NOISE_SEED } from "./state.js";
 
 const TOLERANCE = 1e-20; // of the loss at zero weights: there a run has converged
 const FLOW_TOLERANCE = 1e-18;
+const SHAKEN = 0.1; // of ‖x‖²: noise that moves the weights by more has no known equilibrium
 const DRAG_WORK = 400000; // coordinates × steps of a method in one frame of dragging
 
 /** The loss at which runs stop. */
@@ -33,6 +34,7 @@ export function computeScene(state, problem, { dragging = false } = {}) {
   for (const method of ["gd", "wn", "rpgd"]) {
     runs[method] = runMethod(method, problem, start, options);
     runs[method].motion = motionOf(runs[method], problem);
+    runs[method].scaled = method !== "gd";
   }
   const perStep = state.eta / (1 - state.beta);
   const { flow, limit } = phasedFlow(problem, start, ratio, state.freeze * perStep, {
@@ -54,24 +56,35 @@ function predictedEnds(state, problem, start, ratio, limits, edges) {
   const { flow } = limits;
   const gd = state.gd < edges.gd && state.noise === 0 ? limits.gd : null;
   const none = (why) => ({ gd, wn: null, rpgd: null, flow: flow.applies ? flow : null, why });
-  if (!flow.applies) return none("stuck");
-  if (state.noise > 0) {
-    const norm = noiseNorm(problem, ratio);
-    const distance = Math.sqrt(Math.max(0, norm ** 2 - problem.gstar ** 2));
-    const unseen = (start.unseen < 0 ? -1 : 1) * distance;
-    return { ...none("noise"), rpgd: problem.free ? { norm, distance, unseen } : null };
-  }
+  if (!flow.applies) return none(flow.decidedBy === "stuck" ? "stuck" : "undecided");
   if (!edges.stable) return none("unstable");
   const nesterov = state.nesterov === 1;
   const step = state.eta / (1 - state.beta);
   const widest = Math.max(state.g ** 2, flow.norm ** 2, ratio);
   const equivalent = momentumFactor(state.beta, nesterov) * step * problem.steepest * widest;
   if (!(equivalent <= VALID_STEP)) return none("large");
+  if (state.noise > 0) return { ...none("noise"), rpgd: noisyEnd(state, problem, start, ratio) };
+  if (state.freeze >= state.steps) return none("frozen");
   const steps = { eta: state.eta, ratio, momentum: state.beta, nesterov };
   const known = state.freeze === 0 && start.scale !== 0;
-  const of = (method) => (known && finiteStepLimit(problem, start, method, steps, flow)) || flow;
+  const stepped = (method) => known && finiteStepLimit(problem, start, method, steps, flow);
+  const found = { wn: stepped("wn"), rpgd: stepped("rpgd") };
+  const of = (method) => (found[method] ? (found[method].applies && found[method]) || null : flow);
   const [wn, rpgd] = [of("wn"), of("rpgd")];
+  if (!wn || !rpgd) return { gd, wn, rpgd, flow, why: "side" };
   return { gd, wn, rpgd, flow, why: wn === flow ? "small" : "first order" };
+}
+
+/** Where fresh noise on y takes rPGD in the long run; null where that is not known, or not moved:
+ * the average is for plain steps and noise that moves the weights by little. */
+function noisyEnd(state, problem, start, ratio) {
+  const norm = noiseNorm(problem, ratio);
+  const shaken = (state.eta * norm ** 2 + state.gamma) * state.noise ** 2 * problem.rank;
+  const known = problem.free && start.unseen !== 0 && state.beta === 0 &&
+    state.freeze < state.steps && shaken <= SHAKEN * norm ** 2;
+  if (!known) return null;
+  const distance = Math.sqrt(Math.max(0, norm ** 2 - problem.gstar ** 2));
+  return { norm, distance, unseen: (start.unseen < 0 ? -1 : 1) * distance };
 }
 
 /** The largest stable steps at the predicted end, and the norms at which rPGD can settle. */
@@ -86,15 +99,17 @@ export function edgesOf(state, problem, norm) {
   };
 }
 
-/** What a run that did not end does: it "cycles" between two points, "rests", or "moves". */
+/** What a run that did not end does: it "cycles" between two points, or "moves", however slowly.
+ * g is looked at as well: weights can stand still while g and w both turn round at every step. */
 function motionOf(run, problem) {
-  const { recent, step } = run.trace;
+  const { recent, step, scale, loss } = run.trace;
   const last = step.length - 1;
   if (run.status !== "max_steps" || last < 2 || step[last - 2] !== step[last] - 2) return "moves";
-  const apart = (i, j) => Math.hypot(...recent[i].map((v, k) => v - recent[j][k]));
-  const move = apart(2, 1);
-  if (move === 0) return "rests";
-  return move > 1e-6 * problem.gstar && apart(2, 0) < 1e-3 * move ? "cycles" : "moves";
+  const apart = (i, j) => Math.hypot(scale[last - i] - scale[last - j],
+    ...recent[2 - i].map((v, k) => v - recent[2 - j][k]));
+  const move = apart(0, 1);
+  const stays = loss[last] >= (1 - 1e-6) * loss[last - 2]; // a run that still improves arrives
+  return stays && move > 1e-6 * problem.gstar && apart(0, 2) < 1e-3 * move ? "cycles" : "moves";
 }
 
 /** The flow in the same form as a run: its time counted in steps. */
@@ -126,14 +141,16 @@ export function distanceOf(run, problem) {
 }
 
 /** What became of a run, in words. */
-export function outcomeOf(run, state) {
+export function outcomeOf(run, { state, predicted }) {
   const steps = Math.round(run.steps).toLocaleString("en");
   if (run.motion === "flows") {
-    return { converged: "arrived", stationary: "rests in S" }[run.status] ?? "still moving";
+    const ended = { converged: "arrived", stationary: "rests in S" };
+    return ended[run.status] ?? "not followed to its end";
   }
   if (run.status === "diverged") return `diverged, step ${steps}`;
   if (run.status === "converged") return `arrived, step ${steps}`;
-  if (run.motion === "rests") return run.norm === 0 ? "rests in S" : "rests";
+  if (predicted.why === "stuck" && run.norm === 0) return "rests in S";
   if (run.motion === "cycles") return "cycles";
+  if (state.freeze >= state.steps && run.scaled) return "scale frozen";
   return state.noise > 0 ? `noisy, step ${steps}` : `still moving, ${steps}`;
 }

@@ -8,9 +8,9 @@ export const METHODS = ["gd", "wn", "rpgd", "flow"];
 // What a number may be in an address: [smallest, largest]; what is outside is left out.
 const LIMITS = {
   m: [1, LARGEST_MADE.samples], d: [1, LARGEST_MADE.features], k: [1, 100], n: [1e-6, 1e6],
-  seed: [0, 2 ** 32 - 1], g: [-1e12, 1e12], a: [-90, 90], t: [-180, 180],
-  eta: [1e-30, 1e30], gamma: [1e-30, 1e30], gd: [1e-30, 1e30],
-  freeze: [0, MOST_PAGE_STEPS], beta: [0, 0.99], nesterov: [0, 1], noise: [0, 1e30],
+  seed: [0, 2 ** 32 - 1], g: [-1e140, 1e140], a: [-90, 90], t: [-180, 180],
+  eta: [1e-280, 1e280], gamma: [1e-280, 1e280], gd: [1e-280, 1e280],
+  freeze: [0, MOST_PAGE_STEPS], beta: [0, 0.99], nesterov: [0, 1], noise: [0, 1e140],
   steps: [10, MOST_PAGE_STEPS], upto: [0, MOST_PAGE_STEPS], tour: [0, 6], embed: [0, 1],
 };
 const IDENTITY = ["m", "d", "k", "n", "seed"]; // of a made problem
@@ -65,7 +65,7 @@ export function initialState(kind, given, made = {}) {
     a: problem.free ? start.angle : 0,
     t: start.tilt,
     eta,
-    gamma: significant(ratio * eta, 3),
+    gamma: problem.ratio ? ratio * eta : significant(ratio * eta, 3), // a given c is kept exactly
     gd: significant(0.18 / steepest, 3),
   };
 }

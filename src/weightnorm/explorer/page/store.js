@@ -20,6 +20,7 @@ export const app = {
 };
 let pending = null;
 let idleTimer = 0;
+let drawn = { state: null, live: false };
 
 /** An element of the page by its id. */
 export function element(id) {
@@ -60,7 +61,7 @@ export function requestFrame(live) {
 
 /** Nothing has moved for a while: draw in full, and put the state into the address. */
 export function settleFrame() {
-  drawFrame(false);
+  if (drawn.live || drawn.state !== app.state) drawFrame(false);
   const hash = `#${encodeState(app.state, app.given)}`;
   if (hash !== location.hash) history.replaceState(null, "", hash);
   for (const settle of app.settles) settle(app.scene);
@@ -69,6 +70,7 @@ export function settleFrame() {
 /** Compute and draw everything, coarsely while something is dragged. */
 export function drawFrame(live) {
   const began = performance.now();
+  drawn = { state: app.state, live };
   app.scene = computeScene(app.state, app.problem, { dragging: live });
   const colors = currentColors();
   for (const [name, canvas] of Object.entries(app.canvases)) {
