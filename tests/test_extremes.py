@@ -251,3 +251,13 @@ def test_a_start_in_the_row_space_has_a_limit_at_any_ratio():
 def test_a_scale_whose_square_overflows_is_named():
     with pytest.raises(ValueError, match=r"^g must be at most"):
         theory.loss_rate_bounds(wn.LeastSquares(B, np.ones(4)), 1.7e308, np.ones(7), 1.0)
+
+
+@pytest.mark.parametrize("method", ["wn", "rpgd"])
+@pytest.mark.parametrize("ratio", [1e-10, 1e-100, 1e-300])
+def test_a_drift_that_overflows_does_not_raise(method, ratio):
+    """Terms of the drift are beyond the largest float on the way; the end is x*, or not known."""
+    problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    found = wn.theory.finite_step_limit(problem, 0.9, [0.0, 1.0], method, 0.1, ratio)
+    assert found.norm == pytest.approx(1.0)
+    assert found.error == np.inf or found.applies

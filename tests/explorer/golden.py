@@ -68,6 +68,11 @@ def numbers(values, size):
     return {"values": np.ravel(values).astype(float).tolist(), "size": float(size)}
 
 
+def relative(values):
+    """Expected numbers, to be right against the largest of them."""
+    return numbers(values, np.abs(values).max() or 1.0)
+
+
 def instances():
     """Problems of rank 1 to 20, well and badly conditioned, in several units; starts of any scale,
     sign and share unseen.

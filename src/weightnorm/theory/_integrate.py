@@ -48,7 +48,7 @@ def integrate_until(
                         counted, time, state, np.inf, rtol=accuracy, atol=1e-3 * accuracy
                     )
                     solver.step()
-                except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
+                except (ArithmeticError, ValueError):  # the field or its Jacobian overflows
                     break
                 stalled = float(solver.t) == time or not np.isfinite(solver.y).all()
                 if solver.status == "failed" or stalled:

@@ -221,7 +221,8 @@ def _keeps_sign(setup: Setup, ratio: float, sign: float, margin: float) -> bool:
         with np.errstate(over="ignore"):
             odds = setup.q0**2 * np.exp(2.0 * way)
         inside = float(setup.z0 @ setup.z0)
-        q0 = float(np.sqrt(odds / (odds + inside))) if np.isfinite(odds) else 1.0
+        known = np.isfinite(odds) and inside > 0  # nothing seen: no drift can change that
+        q0 = float(np.sqrt(odds / (odds + inside))) if known else 1.0
         z0 = setup.z0 * np.sqrt((1.0 - q0) * (1.0 + q0) / inside) if inside > 0 else setup.z0
         found, settled = limit_sign(replace(setup, q0=q0, z0=z0), ratio)
         if found != sign or not settled.holds:

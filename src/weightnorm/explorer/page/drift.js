@@ -159,7 +159,7 @@ function keepsSign(problem, start, ratio, sign, margin) {
   const inside = start.seen.reduce((sum, v) => sum + v * v, 0);
   return [-margin, margin].every((way) => {
     const odds = q0 * q0 * Math.exp(2 * way);
-    const unseen = odds < Infinity ? Math.sqrt(odds / (odds + inside)) : 1;
+    const unseen = odds < Infinity && inside > 0 ? Math.sqrt(odds / (odds + inside)) : 1;
     const shrink = inside > 0 ? Math.sqrt(((1 - unseen) * (1 + unseen)) / inside) : 0;
     const shifted = { ...start, seen: start.seen.map((v) => shrink * v), unseen };
     const found = limitSign(problem, shifted, ratio);
