@@ -23,11 +23,11 @@ function weightsOf(state, start) {
 function answerRun(page, given, problem, start) {
   const kept = Int32Array.from(given.picked);
   const found = runOf(page, given, given.method, problem, start, kept);
-  const { trace } = found;
+  const { step, loss, scale, perp, invariant, along, across, unseen } = found.trace;
   return {
-    ...trace,
+    step, loss, scale, perp, invariant, along, across, unseen,
     weights: list(found.weights),
-    logs: [...trace.perp, ...trace.unseen].map((v) => Math.log(Math.abs(v))),
+    logs: [...perp, ...unseen].map((v) => Math.log(Math.abs(v))),
     status: [Number(found.status === given.status)],
     steps: [found.steps],
   };
@@ -203,7 +203,8 @@ function answerSeed(page, { seed }) {
       return Number(error instanceof RangeError);
     }
   };
-  return { refused: [() => new page.Generator([seed]), () => page.purpose("x", seed)].map(refuses) };
+  const asks = [() => new page.Generator([seed]), () => page.purpose("x", seed)];
+  return { refused: asks.map(refuses) };
 }
 
 const ANSWERS = {

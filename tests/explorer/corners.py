@@ -1,5 +1,5 @@
-"""Corners of the formulas, the thresholds and the starts; and `all_cases`, with golden.py's and those
-on the way of runs and flows: dictionaries of the same form, one function for each idea.
+"""Corners of the formulas, the thresholds and the starts, one function for each idea, in the form
+of golden.py's cases; and `all_cases`: those, these, and the corners on the way of runs and flows.
 """
 
 import numpy as np
@@ -70,7 +70,7 @@ def signs():
     stuck = -1.0 / (2.0 * np.log(0.8))  # the ratio at which F0 = 1
     for problem, scale, seen, unseen, ratio in [
         (ONE, 0.0, [0.0], 1.0, 1.0), (ONE, 1.0, [-1.0], 0.8, stuck),
-        (SLANTED, 0.0, [-0.225, 3.0], 0.6, 1.0),  # the pull is rounding
+        (SLANTED, 0.0, [-0.075 * 7, 7.0], 0.6, 1.0),  # the pull is rounding
         (SLANTED, 0.0, [0.2, 0.1], 0.6, 1.0), (SLANTED, 0.0, [-0.2, 0.1], 0.6, 1.0),
         (SLANTED, 1e-11, [-1.0, -0.2], 0.6, 1.0), (ONE, 0.3, [-1.0], 0.1, 1.0),
         (ONE, 0.5, [-1.0], 0.0, 1.0), (SLANTED, 0.3, [-1.0, -0.2], 0.1, 1.0),

@@ -6,11 +6,13 @@ import { showEnds, wordsFor } from "./ends.js";
 import { listenToControls, listenToTour, syncFields } from "./fields.js";
 import { integrateFlow } from "./flow.js";
 import { listenToCurves, listenToPhase, listenToPlane } from "./gestures.js";
-import { criticalRatio, flowIsCloser, limitPerp, printedError, printedPerp } from "./limits.js";
-import { runMethod } from "./methods.js";
+import { criticalRatio, flowIsCloser, limitPerp } from "./limits.js";
+import { printedError, printedPerp, turningScale } from "./limits.js";
+import { excessLoss, recordedSteps, runMethod } from "./methods.js";
 import { startPoint } from "./plane.js";
-import { flowLimit, gradientLimit, printedLimit } from "./predict.js";
-import { labelNoise, madeProblem, reducedProblem, startAt } from "./problems.js";
+import { flowLimit, gradientLimit, phasedFlow, printedLimit } from "./predict.js";
+import { labelNoise, madeProblem, planeProblem, reducedProblem, startAt } from "./problems.js";
+import { Generator, purpose } from "./random.js";
 import { computeScene, distanceOf } from "./scene.js";
 import { isStable, maxDirectionStep, maxGradientStep, maxScaleStep } from "./stability.js";
 import { noiseNorm, normBracket, stableBelow } from "./stability.js";
@@ -57,10 +59,11 @@ settleFrame();
 
 // for tests, and for whoever opens the console
 window.weightnorm = {
-  computeScene, criticalRatio, distanceOf, finiteStepLimit, flowIsCloser, flowLimit, gradientLimit,
-  integrateFlow, isStable, labelNoise, limitPerp, madeProblem, maxDirectionStep, maxGradientStep,
-  maxScaleStep, noiseNorm, normBracket, printedError, printedLimit, printedPerp, reducedProblem,
-  runMethod, stableBelow, startAt, update, frameTimes: app.frameTimes,
+  Generator, computeScene, criticalRatio, distanceOf, excessLoss, finiteStepLimit, flowIsCloser,
+  flowLimit, gradientLimit, integrateFlow, isStable, labelNoise, limitPerp, madeProblem,
+  maxDirectionStep, maxGradientStep, maxScaleStep, noiseNorm, normBracket, phasedFlow,
+  planeProblem, printedError, printedLimit, printedPerp, purpose, recordedSteps, reducedProblem,
+  runMethod, stableBelow, startAt, turningScale, update, frameTimes: app.frameTimes,
   get firstPicture() { return app.firstPicture; },
   get state() { return app.state; },
   get scene() { return app.scene; },
