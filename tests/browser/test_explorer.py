@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
+from weightnorm.explorer.build import page as build_page
+from weightnorm.explorer.describe import describe
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explorer"))
 from corners import all_cases
@@ -481,6 +483,18 @@ def test_data_of_the_users_own(opened, own_file, own_problem):
     rest(page)
     assert state(page)["problem"] == "data"
     assert not page.locator("#back-to-data").is_visible()
+
+
+def test_a_name_is_only_a_name(opened, own_problem, tmp_path):
+    """Column and file names reach the page, and a comment of the code that people run."""
+    name = 'y</script><b>"\nraise SystemExit\u2028raise SystemExit\r\x0braise SystemExit'
+    path = tmp_path / "page.html"
+    path.write_text(build_page(describe(own_problem, name=name)), encoding="utf-8")
+    page = opened(path)
+    assert "<b>" in page.inner_text("#problem-note")
+    assert page.locator("#problem-note b").count() == 0
+    names, _ = run_python(page)
+    assert set(names["runs"]) == {"gd", "wn", "rpgd"}
 
 
 def test_a_problem_from_the_form(opened, file):

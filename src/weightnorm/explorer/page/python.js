@@ -16,6 +16,11 @@ function pythonNumber(value) {
   return /[.e]/.test(text) ? text : `${text}.0`;
 }
 
+/** A name as it may stand in a comment: what would end the line would be code. */
+function inOneLine(name) {
+  return name.replace(/[\p{C}\p{Z}]+/gu, " ");
+}
+
 /** The lines that make the problem and the unit vectors `along`, `across` and `away`. */
 function problemLines(problem) {
   if (problem.kind === "plane") {
@@ -50,7 +55,7 @@ function problemLines(problem) {
   const matrix = problem.free
     ? `np.column_stack([np.diag(singular), np.zeros(${rank})])` : "np.diag(singular)";
   return [
-    `# ${problem.name}: ${problem.samples} samples, ${problem.features} features, in coordinates ` +
+    `# ${inOneLine(problem.name)}: ${problem.samples} samples, ${problem.features} features, in coordinates ` +
       "of its own",
     `singular = np.array(${pythonList(problem.curvatures.map(Math.sqrt))})`,
     `solution = np.array(${pythonList(problem.target)})`,
