@@ -1,9 +1,15 @@
 """Chromium, driven by Playwright; tests are skipped with a reason where one of them is missing."""
 
 import shutil
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import weightnorm as wn
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "explorer"))  # the golden cases
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -67,6 +73,25 @@ def opened(browsed):
 def _see(url, faults):
     if not url.startswith(("file:", "data:", "blob:")):
         faults.append(f"asked for {url}")
+
+
+@pytest.fixture(scope="session")
+def file(tmp_path_factory):
+    """The page with the problems it has built in."""
+    return wn.explore(path=tmp_path_factory.mktemp("explorer") / "page.html")
+
+
+@pytest.fixture(scope="session")
+def own_problem():
+    rng = np.random.default_rng(3)
+    A, y = 1e3 * rng.standard_normal((8, 30)), 5.0 + rng.standard_normal(8)
+    return wn.LeastSquares(A, y)
+
+
+@pytest.fixture(scope="session")
+def own_file(own_problem, tmp_path_factory):
+    """The page with a problem of the user's own."""
+    return wn.explore(own_problem, tmp_path_factory.mktemp("own") / "page.html")
 
 
 @pytest.fixture

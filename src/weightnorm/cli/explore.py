@@ -92,7 +92,8 @@ def explore(
     path = _written(out, text, notes)
     if path is None:
         raise typer.Exit(1)
-    say(console, f"page: {path}", "dim")
+    kept = "" if out is not None else " (a temporary file; --out FILE puts it where you like)"
+    say(console, f"page: {path}{kept}", "dim")
     if path.suffix.lower() not in (".html", ".htm"):
         say(notes, f"browsers show {path.suffix or 'such'} files as text; name it .html", "yellow")
     if not no_open and not open_in_browser(path):

@@ -34,7 +34,7 @@ function isLine(problem) {
 }
 
 /** One row per slider: its key in the state, its words, and its scale for a problem. */
-export const SLIDERS = [
+const SLIDERS = [
   {
     key: "g", label: "scale g₀", group: "start",
     hint: "the norm of the weights at the start; negative: the direction turned round",
@@ -104,9 +104,13 @@ export function buildSliders(parent, group, change) {
     range.setAttribute("aria-describedby", `hint-${slider.key}`);
     number.setAttribute("aria-label", `${slider.label}, as a number`);
     range.addEventListener("input", () => {
+      row.held = true; // a range that grows with its number would run away under the hand
       change(slider.key, row.scale.from(Number(range.value)), true);
     });
-    range.addEventListener("change", () => change(slider.key, null, false));
+    range.addEventListener("change", () => {
+      row.held = false;
+      change(slider.key, null, false);
+    });
     watchTyping(number);
     number.addEventListener("change", () => {
       const value = Number(number.value);
@@ -136,7 +140,7 @@ export function syncSliders(scene) {
     const row = document.querySelector(`.slider[data-key="${slider.key}"]`);
     if (!row) continue;
     row.hidden = slider.hidden?.(problem) ?? false;
-    row.scale = slider.scale(problem, state);
+    if (!row.held) row.scale = slider.scale(problem, state);
     const value = state[slider.key];
     const range = row.querySelector("[type=range]");
     const number = row.querySelector("[type=number]");

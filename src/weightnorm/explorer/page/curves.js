@@ -1,7 +1,7 @@
 // Four curves against the step number: loss, scale, the unseen part of the direction, invariant.
 
+import { drawLegend, LINE_DASHES } from "./looks.js";
 import { axisTicks, plainNumber, powerLabel, powerTicks } from "./paint.js";
-import { drawLegend } from "./plane.js";
 
 const PANELS = [
   { key: "loss", title: "loss", log: true },
@@ -9,7 +9,6 @@ const PANELS = [
   { key: "perp", title: "‖w⊥‖, unseen part of w", log: true },
   { key: "invariant", title: "log‖w⊥‖ + g²/2c, less its start", log: false },
 ];
-const CURVE_DASH = { gd: [], wn: [], rpgd: [7, 4], flow: [2, 3] };
 const DEEPEST = 12; // powers of ten under the start that a logarithmic panel shows
 const PAD = { left: 44, right: 10, top: 22, bottom: 22 };
 
@@ -174,7 +173,7 @@ function drawPanel(painter, scene, panel, box, end, colors) {
         const value = Math.max(values[i], low - 2 * (high - low));
         if (Number.isFinite(value)) points.push([x(steps[i]), y(value)]);
       }
-      painter.line(points, { color: colors[name], width: 1.8, dash: CURVE_DASH[name] });
+      painter.line(points, { color: colors[name], width: 1.8, dash: LINE_DASHES[name] });
     }
     if (panel.key !== "loss") return;
     const shown = scene.state.shown.split(".");

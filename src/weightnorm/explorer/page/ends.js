@@ -1,30 +1,27 @@
 // The table of ends: what became of every method, beside what was predicted.
 
+import { LONG_NAMES, METHOD_NAMES } from "./looks.js";
 import { plainNumber } from "./paint.js";
 import { distanceOf, outcomeOf } from "./scene.js";
 
-const NAMES = { gd: "GD", wn: "WN", rpgd: "rPGD", flow: "flow" };
-const LONG = {
-  gd: "gradient descent", wn: "weight normalization", rpgd: "projected descent",
-  flow: "WN of tiny steps",
-};
 const SWATCH = { gd: "", wn: "", rpgd: "dashed", flow: "dotted" };
 
 function endsRow(name) {
   const row = document.createElement("tr");
   row.style.setProperty("--method", `var(--${name})`);
+  const [short, long] = [METHOD_NAMES[name], LONG_NAMES[name]];
   row.innerHTML = `<th scope="row"><label><input type="checkbox" value="${name}">` +
-    `<span class="swatch ${SWATCH[name]}"></span>${NAMES[name]} <small>${LONG[name]}</small>` +
-    "</label></th><td></td><td></td><td></td>";
+    `<span class="swatch ${SWATCH[name]}"></span>${short} <small>${long}</small></label></th>` +
+    "<td></td><td></td><td></td>";
   return row;
 }
 
 /** Fill the table from a scene. */
 export function showEnds(scene) {
   const body = document.getElementById("ends-rows");
-  if (!body.children.length) body.append(...Object.keys(NAMES).map(endsRow));
+  if (!body.children.length) body.append(...Object.keys(METHOD_NAMES).map(endsRow));
   const shown = scene.state.shown.split(".");
-  Object.keys(NAMES).forEach((name, i) => {
+  Object.keys(METHOD_NAMES).forEach((name, i) => {
     const run = scene.runs[name];
     const [outcome, distance, predicted] = body.children[i].querySelectorAll("td");
     body.children[i].querySelector("input").checked = shown.includes(name);
@@ -68,11 +65,11 @@ function endsNote(scene) {
 /** The same in a sentence, for who does not see it. */
 export function wordsFor(scene) {
   const shown = scene.state.shown.split(".");
-  const parts = Object.keys(NAMES).filter((name) => shown.includes(name)).map((name) => {
+  const parts = Object.keys(METHOD_NAMES).filter((name) => shown.includes(name)).map((name) => {
     const run = scene.runs[name];
     const expected = scene.predicted[name];
     const foretold = expected ? `, predicted ${plainNumber(expected.distance, 3)}` : "";
-    return `${LONG[name]}: ${outcomeOf(run, scene)}, distance to the minimum-norm solution ` +
+    return `${LONG_NAMES[name]}: ${outcomeOf(run, scene)}, distance to the minimum-norm solution ` +
       `${plainNumber(distanceOf(run, scene.problem), 3)}${foretold}`;
   });
   return `Start of scale ${plainNumber(scene.state.g, 3)}. ${parts.join("; ")}.`;

@@ -32,7 +32,9 @@ export function listenToControls() {
   for (const key of ["m", "d", "k", "n", "seed"]) {
     watchTyping(element(`made-${key}`));
     element(`made-${key}`).addEventListener("change", (event) => {
-      update(checked(key, Number(event.target.value)));
+      const typed = event.target.value.trim();
+      if (typed === "") requestFrame(false);
+      else update(checked(key, Number(typed)));
     });
   }
   element("theme").addEventListener("change", (event) => {
@@ -49,6 +51,7 @@ export function listenToControls() {
   });
   element("play").addEventListener("click", () => (playing ? stopPlaying() : play()));
   const anew = (kind) => {
+    stopPlaying();
     const { theme, embed } = app.state;
     app.state = { ...initialState(kind, app.given, app.state), problem: kind, theme, embed };
     app.problem = problemOf(app.state, app.given);
@@ -66,7 +69,7 @@ function checked(key, value) {
   return { [key]: allowed ? value : app.state[key] };
 }
 
-/** The step at a share of the logarithmic axis, and back. */
+/** The step at a share of the logarithmic axis. */
 function stepAt(share) {
   if (share >= 1) return app.state.steps;
   return Math.round((lastStep(app.scene) + 1) ** share - 1);
@@ -90,7 +93,8 @@ function play() {
   requestAnimationFrame(tick);
 }
 
-function stopPlaying() {
+/** Leave the paths as far as they are shown. */
+export function stopPlaying() {
   playing = false;
   element("play").textContent = "Play";
 }

@@ -1,4 +1,4 @@
-// What hands do on the two canvases: drag the start, click, use the arrow keys.
+// What hands do on the three canvases: drag, click, touch, use the arrow keys.
 
 import { stepUnder } from "./curves.js";
 import { hasPhase } from "./phase.js";
@@ -81,21 +81,28 @@ export function listenToPhase() {
   const canvas = app.canvases.phase;
   let held = false;
   const move = (event, live) => {
-    const [g, c] = app.views.phase.back(...placeOn(event, canvas));
+    const [g, c] = (app.heldPhase ?? app.views.phase).back(...placeOn(event, canvas));
     const sign = app.state.g < 0 ? -1 : 1;
     update({ g: sign * significant(g), gamma: significant(c * app.state.eta, 3) }, live);
   };
   canvas.addEventListener("pointerdown", (event) => {
     held = event.pointerType === "mouse" && hasPhase(app.scene);
-    if (held) canvas.setPointerCapture(event.pointerId);
-    if (held) move(event, true);
+    if (!held) return;
+    app.heldPhase = app.views.phase; // it grows with the scale: not under the hand
+    canvas.setPointerCapture(event.pointerId);
+    move(event, true);
   });
+  const release = () => {
+    held = false;
+    app.heldPhase = null;
+    requestFrame(false);
+  };
   canvas.addEventListener("pointermove", (event) => held && move(event, true));
   canvas.addEventListener("pointerup", (event) => {
     if (hasPhase(app.scene)) move(event, false);
-    held = false;
+    release();
   });
-  canvas.addEventListener("pointercancel", () => (held = false));
+  canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("keydown", (event) => {
     const far = event.shiftKey ? 5 : 1;
     const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -123,7 +130,7 @@ export function listenToCurves() {
   };
   canvas.addEventListener("pointerdown", (event) => {
     const found = under(event);
-    if (!found || event.pointerType !== "mouse") return;
+    if (!found || event.pointerType !== "mouse") return; // a finger may be about to scroll
     held = found.fromThaw <= THAW_HANDLE ? "freeze" : "upto";
     canvas.setPointerCapture(event.pointerId);
     move(event);
@@ -138,6 +145,12 @@ export function listenToCurves() {
     held = null;
     requestFrame(false);
   };
-  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointerup", (event) => {
+    if (event.pointerType !== "mouse") {
+      held = "upto";
+      move(event);
+    }
+    release();
+  });
   canvas.addEventListener("pointercancel", release);
 }

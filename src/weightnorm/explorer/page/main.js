@@ -3,12 +3,12 @@
 import { syncSliders } from "./controls.js";
 import { finiteStepLimit } from "./drift.js";
 import { showEnds, wordsFor } from "./ends.js";
-import { listenToControls, listenToTour, syncFields } from "./fields.js";
+import { listenToControls, listenToTour, stopPlaying, syncFields } from "./fields.js";
 import { integrateFlow } from "./flow.js";
 import { listenToCurves, listenToPhase, listenToPlane } from "./gestures.js";
 import { criticalRatio, flowIsCloser, limitPerp } from "./limits.js";
 import { printedError, printedPerp, turningScale } from "./limits.js";
-import { excessLoss, recordedSteps, runMethod } from "./methods.js";
+import { excessLoss, runMethod } from "./methods.js";
 import { startPoint } from "./plane.js";
 import { flowLimit, gradientLimit, phasedFlow, printedLimit } from "./predict.js";
 import { labelNoise, madeProblem, planeProblem, reducedProblem, startAt } from "./problems.js";
@@ -19,6 +19,7 @@ import { noiseNorm, normBracket, stableBelow } from "./stability.js";
 import { decodeState, encodeState, problemOf } from "./state.js";
 import { app, applyTheme, drawFrame, element, requestFrame, settleFrame, update } from "./store.js";
 import { listenToTaking } from "./taking.js";
+import { recordedSteps } from "./trace.js";
 
 function readAddress() {
   app.state = decodeState(location.hash, app.given);
@@ -44,6 +45,7 @@ listenToPhase();
 listenToCurves();
 listenToTaking();
 window.addEventListener("hashchange", () => {
+  stopPlaying();
   readAddress();
   applyTheme(app.state.theme);
 });
@@ -65,6 +67,7 @@ window.weightnorm = {
   planeProblem, printedError, printedLimit, printedPerp, purpose, recordedSteps, reducedProblem,
   runMethod, stableBelow, startAt, turningScale, update, frameTimes: app.frameTimes,
   get firstPicture() { return app.firstPicture; },
+  get settled() { return app.settled; },
   get state() { return app.state; },
   get scene() { return app.scene; },
   get views() { return app.views; },

@@ -55,11 +55,9 @@ export class CanvasPainter {
   }
 
   text(words, x, y, style) {
-    const { color, size = 12, align = "left", base = "alphabetic", halo = null, turn = 0 } = style;
+    const { color, size = 12, align = "left", base = "alphabetic", halo = null } = style;
     const { context } = this;
     context.save();
-    context.translate(x, y);
-    if (turn) context.rotate(turn);
     context.font = `${size}px ${FONT}`;
     context.textAlign = align;
     context.textBaseline = base;
@@ -67,10 +65,10 @@ export class CanvasPainter {
       context.strokeStyle = halo;
       context.lineWidth = 3.5;
       context.lineJoin = "round";
-      context.strokeText(words, 0, 0);
+      context.strokeText(words, x, y);
     }
     context.fillStyle = color;
-    context.fillText(words, 0, 0);
+    context.fillText(words, x, y);
     context.restore();
   }
 
@@ -91,7 +89,7 @@ export class CanvasPainter {
 }
 
 const ANCHOR = { left: "start", center: "middle", right: "end" };
-const BASELINE = { alphabetic: "auto", middle: "central", top: "hanging", bottom: "auto" };
+const BASELINE = { alphabetic: "auto", middle: "central" };
 
 const ENTITIES = { "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" };
 
@@ -132,11 +130,9 @@ export class SvgPainter {
   }
 
   text(words, x, y, style) {
-    const { color, size = 12, align = "left", base = "alphabetic", halo = null, turn = 0 } = style;
+    const { color, size = 12, align = "left", base = "alphabetic", halo = null } = style;
     const around = halo ? ` paint-order="stroke" stroke="${halo}" stroke-width="3.5"` : "";
-    const place = `translate(${short(x)} ${short(y)})` +
-      (turn ? ` rotate(${short((turn * 180) / Math.PI)})` : "");
-    this.parts.push(`<text transform="${place}" fill="${color}" font-size="${size}" ` +
+    this.parts.push(`<text x="${short(x)}" y="${short(y)}" fill="${color}" font-size="${size}" ` +
       `text-anchor="${ANCHOR[align]}" dominant-baseline="${BASELINE[base]}"${around}>` +
       `${escaped(words)}</text>`);
   }

@@ -38,7 +38,7 @@ export function hasPhase({ problem, start }) {
 }
 
 /** log10 of the distance over a grid: rows from high c to low, columns from g0 = 0 up. */
-export function phaseGrid(gstar, q0, view, columns, rows) {
+function phaseGrid(gstar, q0, view, columns, rows) {
   const values = new Float32Array(columns * rows);
   const logQ2 = 2 * Math.log(q0);
   for (let row = 0; row < rows; row++) {

@@ -1,15 +1,15 @@
 // The plane: x along the solution (across the page) and along what the data cannot see (up).
 
+import { drawLegend, LINE_DASHES } from "./looks.js";
 import { axisTicks, plainNumber } from "./paint.js";
 
-const DASH = { gd: [], wn: [], rpgd: [7, 4], flow: [2, 3] };
 const WIDTH = { gd: 2, wn: 2.4, rpgd: 2, flow: 1.6 };
 const ORDER = ["flow", "gd", "wn", "rpgd"];
 const LEVELS = [0.04, 0.16, 0.36, 0.64, 1, 1.44, 1.96, 2.56, 4];
 const FAR = 3.2; // what lies further out, in units of the rest, does not widen the window
 
 /** The vertical axis: what the data cannot see, or where they see all, the second seen axis. */
-export function upOf(problem) {
+function upOf(problem) {
   return problem.free ? "unseen" : "across";
 }
 
@@ -165,7 +165,7 @@ function drawPath(painter, scene, name, view, width, height, colors) {
     if (!(Math.abs(x) < 20 * width && Math.abs(y) < 20 * height)) break;
     points.push([x, y]);
   }
-  const style = { color: colors[name], width: WIDTH[name], dash: DASH[name] };
+  const style = { color: colors[name], width: WIDTH[name], dash: LINE_DASHES[name] };
   painter.line(points, style);
   if (points.length < 2) return;
   const [x, y] = points[points.length - 1];
@@ -235,21 +235,5 @@ function besideLine(painter, words, x, y, width, color, colors) {
   const left = x + 20 + 6.4 * words.length > width;
   painter.text(words, left ? x - 20 : x + 20, y, {
     color, size: 12, halo: colors.paper, align: left ? "right" : "left",
-  });
-}
-
-const SHORT = { gd: "GD", wn: "WN", rpgd: "rPGD", flow: "flow" };
-
-/** Which line is whose, from the bottom left corner up, so many in a row. */
-export function drawLegend(painter, shown, x, y, colors, inRow = 4) {
-  const names = Object.keys(SHORT).filter((each) => shown.includes(each));
-  const rows = Math.ceil(names.length / inRow);
-  names.forEach((name, i) => {
-    const left = x + (i % inRow) * 62;
-    const base = y - 15 * (rows - 1 - Math.floor(i / inRow));
-    painter.line([[left, base - 4], [left + 22, base - 4]], {
-      color: colors[name], width: 2.4, dash: DASH[name],
-    });
-    painter.text(SHORT[name], left + 26, base, { color: colors.ink, size: 11, halo: colors.paper });
   });
 }

@@ -90,7 +90,7 @@ export function printedLimit(problem, start, ratio) {
 }
 
 /** A state of the flow as a start of its own; `side` is the side of the unseen axis it is on. */
-export function startFrom(state, side) {
+function startFrom(state, side) {
   const last = state.length - 1;
   return {
     scale: state[0],

@@ -55,8 +55,8 @@ function problemLines(problem) {
   const matrix = problem.free
     ? `np.column_stack([np.diag(singular), np.zeros(${rank})])` : "np.diag(singular)";
   return [
-    `# ${inOneLine(problem.name)}: ${problem.samples} samples, ${problem.features} features, in coordinates ` +
-      "of its own",
+    `# ${inOneLine(problem.name)}: ${problem.samples} samples, ${problem.features} features,`,
+    "# in coordinates of its own",
     `singular = np.array(${pythonList(problem.curvatures.map(Math.sqrt))})`,
     `solution = np.array(${pythonList(problem.target)})`,
     `problem = wn.LeastSquares(${matrix}, singular * solution)`,

@@ -1,12 +1,13 @@
 // Everything the views show, computed from a state and its problem.
 
 import { finiteStepLimit, momentumFactor, VALID_STEP } from "./drift.js";
-import { recordedSteps, runMethod, Trace } from "./methods.js";
+import { runMethod } from "./methods.js";
 import { labelNoise, startAt } from "./problems.js";
 import { gradientLimit, phasedFlow, printedLimit } from "./predict.js";
 import { isStable, maxDirectionStep, maxGradientStep, maxScaleStep } from "./stability.js";
 import { noiseNorm, normBracket, stableBelow } from "./stability.js";
 import { NOISE_SEED } from "./state.js";
+import { recordedSteps, Trace } from "./trace.js";
 
 const TOLERANCE = 1e-20; // of the loss at zero weights: there a run has converged
 const FLOW_TOLERANCE = 1e-18;
@@ -88,7 +89,7 @@ function noisyEnd(state, problem, start, ratio) {
 }
 
 /** The largest stable steps at the predicted end, and the norms at which rPGD can settle. */
-export function edgesOf(state, problem, norm) {
+function edgesOf(state, problem, norm) {
   const top = stableBelow(state.beta, state.nesterov === 1);
   return {
     eta: maxDirectionStep(problem, norm, state.gamma, top),

@@ -3,7 +3,7 @@
 import { dataProblem, LARGEST_MADE, madeProblem, planeProblem } from "./problems.js";
 
 export const MOST_PAGE_STEPS = 20000;
-export const METHODS = ["gd", "wn", "rpgd", "flow"];
+const METHODS = ["gd", "wn", "rpgd", "flow"];
 
 // What a number may be in an address: [smallest, largest]; what is outside is left out.
 const LIMITS = {
@@ -51,7 +51,7 @@ export function problemKey({ problem, m, d, k, n, seed }) {
 /** The state a problem begins with: its own start and steps that suit its units. */
 export function initialState(kind, given, made = {}) {
   const base = {
-    problem: kind, m: 20, d: 50, k: 1, n: 3, seed: 0, ...made,
+    m: 20, d: 50, k: 1, n: 3, seed: 0, ...made, problem: kind,
     freeze: 0, beta: 0, nesterov: 0, noise: 0, steps: MOST_PAGE_STEPS, upto: MOST_PAGE_STEPS,
     tour: 0, embed: 0, shown: METHODS.join("."), theme: "auto",
   };

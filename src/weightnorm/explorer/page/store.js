@@ -11,10 +11,11 @@ import { problemKey, problemOf, settled } from "./state.js";
 const IDLE = 160; // milliseconds after which a coarse picture is drawn in full
 const COLORS = ["paper", "ink", "quiet", "faint", "grid", "gd", "wn", "rpgd", "flow", "printed"];
 
-/** What the page knows; `heldWindow` is that of the plane while its start is dragged. */
+/** What the page knows; `heldWindow` and `heldPhase` are the windows of the plane and the phase
+ * diagram while something in them is dragged. */
 export const app = {
   given: null, state: null, problem: null, scene: null, views: {}, canvases: {}, heldWindow: null,
-  frameTimes: [], firstPicture: null,
+  heldPhase: null, settled: false, frameTimes: [], firstPicture: null,
   shows: [], // called after every frame, with the scene
   settles: [], // called when nothing has moved for a while
 };
@@ -47,6 +48,7 @@ export function update(changes, live = false) {
 
 /** Draw in the next frame; in full a little later, if `live` says that more is to come. */
 export function requestFrame(live) {
+  app.settled = false;
   if (pending === null) {
     pending = { live };
     requestAnimationFrame(() => {
@@ -65,6 +67,7 @@ export function settleFrame() {
   const hash = `#${encodeState(app.state, app.given)}`;
   if (hash !== location.hash) history.replaceState(null, "", hash);
   for (const settle of app.settles) settle(app.scene);
+  app.settled = true;
 }
 
 /** Compute and draw everything, coarsely while something is dragged. */
@@ -95,7 +98,7 @@ export function paintView(name, painter, width, height, colors, coarse) {
     app.views.plane = app.heldWindow ?? planeWindow(app.scene, width, height);
     drawPlane(painter, app.scene, app.views.plane, width, height, colors);
   } else if (name === "phase") {
-    app.views.phase = phaseWindow(app.scene, width, height);
+    app.views.phase = app.heldPhase ?? phaseWindow(app.scene, width, height);
     drawPhase(painter, app.scene, app.views.phase, width, height, colors, { coarse });
   } else drawCurves(painter, app.scene, width, height, colors);
 }
