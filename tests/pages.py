@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.M | re.S)
 # blocks that are not code: output to look at, and what Sphinx does itself
-SHOWN = ("text", "{toctree}", "{image}")
+SHOWN = ("text", "{toctree}", "{image}", "{raw}")
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
     "optional-dependencies"
 ]

@@ -122,7 +122,7 @@ function drawAxes(painter, view, width, height, colors, problem) {
     painter.text(plainNumber(y, 3), 6, view.y(y), { ...style, base: "middle" });
   }
   painter.line([[0, view.y(0)], [width, view.y(0)]], { color: colors.faint });
-  painter.text("along x* →", width - 8, view.y(0) - 6, { ...style, align: "right" });
+  painter.text("along x* →", view.x(0) + 12, view.y(0) + 14, style);
   const up = problem.free ? "what the data cannot see ↑" : "across x* ↑";
   painter.text(up, 6, 14, style);
 }
