@@ -62,7 +62,7 @@ def same_ends(page, *, settles=("gd", "wn", "rpgd")):
         assert abs(run.norm - found[name]["norm"]) <= AGREE * size, name
         assert abs(run.distance - found[name]["distance"]) <= AGREE * size, name
     # with a freeze the page follows the flow to nine digits until the thaw
-    exact = 1e-6 if "thaw" in names else AGREE
+    exact = 1e-8 if "thaw" in names else AGREE
     assert abs(names["limit"].distance - found["limit"]) <= exact * size
     assert abs(names["gd_limit"].distance - found["gdLimit"]) <= AGREE * size
     return found

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from .._files import reason, write_text
 from ._files import refuse_same, save, try_path
+from ._options import Drop, Standardize
 from ._terminal import say
 
 
@@ -22,13 +23,8 @@ def explore(
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out, or several: a,b; may be repeated."),
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option(help="Bring every feature to mean 0 and variance 1 first.")
-    ] = True,
+    drop: Drop = None,
+    standardize: Standardize = True,
     scale: Annotated[
         float | None,
         typer.Option(

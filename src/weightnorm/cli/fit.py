@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ._files import refuse_same, save, try_path
+from ._options import Drop, Standardize
 from ._terminal import print_json, say
 
 
@@ -66,13 +67,8 @@ def fit(
         typer.Option(help="Start from a random direction with this seed, not from the data's own."),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out, or several: a,b; may be repeated."),
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option(help="Bring every feature to mean 0 and variance 1 first.")
-    ] = True,
+    drop: Drop = None,
+    standardize: Standardize = True,
     out: Annotated[
         Path | None,
         typer.Option(help="Write the model to this JSON file, for `weightnorm predict`."),
