@@ -37,7 +37,7 @@ def _run_options(v: Values, steps: str = "20") -> str:
 
 
 def run_linear(v: Values) -> str:
-    data = least_squares(v) if v.chance(0.7) else generalized(v)
+    data = least_squares(v, kernels=True) if v.chance(0.7) else generalized(v)
     scale, w = start(v, data.d)
     return f"wn.run({method(v)}, {data.text}, {scale}, {w}{_run_options(v)})"
 
@@ -50,7 +50,7 @@ def run_sensing(v: Values) -> str:
 
 def run_on(v: Values) -> str:
     """Going on from a result, with the same method or another, on the same problem or another."""
-    data = sensing(v) if v.chance(0.3) else least_squares(v)
+    data = sensing(v) if v.chance(0.3) else least_squares(v, kernels=True)
     draw = sensing_start if "Sensing" in data.text else start
     scale, w = draw(v, data.d)
     columns = "Sensing" in data.text
@@ -77,7 +77,10 @@ def run_to_the_end(v: Values) -> str:
 
 def sweep(v: Values) -> str:
     matrix = v.chance(0.3)
-    data = sensing(v) if matrix else least_squares(v) if v.chance(0.7) else generalized(v)
+    if matrix:
+        data = sensing(v)
+    else:
+        data = least_squares(v, kernels=True) if v.chance(0.7) else generalized(v)
     labels = [repr(name) for name in ("gd", "b", "a b", "")[: int(v.rng.integers(1, 4))]]
     if v.bad():
         labels = v.pick((

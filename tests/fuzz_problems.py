@@ -33,8 +33,10 @@ LIARS = (
 SCALES = ("1.0", "1.0", "1.0", "3.0", "1e-3", "1e3")
 
 
-def least_squares(v: Values, dense: bool = False) -> Data:
-    """LeastSquares of any kind of A, with y reachable, out of reach, zero, large or small."""
+def least_squares(v: Values, dense: bool = False, kernels: bool = False) -> Data:
+    """LeastSquares of any kind of A, with y reachable, out of reach, zero, large or small; with
+    `kernels` also a KernelLeastSquares, whose directions have an entry more than samples.
+    """
     m, d = v.pick(SHAPES)
     A = v.array(m, d, scale=f"{v.pick(SCALES)} / {d**0.5:.4f}")
     plain = v.clean
@@ -56,6 +58,8 @@ def least_squares(v: Values, dense: bool = False) -> Data:
             f"{y} * "
             + v.pick(("0", "1e6", "1e-6", "1e150", "1e-150", "1e160", "1e-300", "1e-310", "1e305"))
         )
+    if kernels and plain and v.chance(0.2):
+        return Data(f"wn.KernelLeastSquares({A} @ {A}.T, {y})", A, y, m, m + 1, False)
     return Data(f"wn.LeastSquares({A}, {y})", A, y, m, d, plain and v.clean)
 
 

@@ -134,7 +134,7 @@ def theory_formula(v: Values) -> str:
 
 def theory_of_problem(v: Values) -> str:
     """A prediction for a problem and a start."""
-    data = least_squares(v)
+    data = least_squares(v, kernels=True)
     problem = data.text
     if v.chance(0.2 * v.hostility):
         v.clean = False

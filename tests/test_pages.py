@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pages import DOCS, ROOT, blocks, load, reference, run_page
 
@@ -97,6 +98,20 @@ def check_larger(names, folder):
     assert (folder / "weights.zarr").exists()
 
 
+def check_kernels(names, folder):
+    problem, result, limit = names["problem"], names["result"], names["limit"]
+    assert result.status == "converged"
+    assert abs(result.norm - limit.norm) <= 0.02 * limit.norm  # steps against none
+    assert limit.start_share > 0.05 * names["norm"]  # the example shows something
+    kernel, X, new = names["kernel"], names["X"], names["X_test"]
+    known = kernel(new, X) @ np.linalg.solve(kernel(X, X), names["y"])
+    assert np.abs(names["model"].predict(new) - known).max() <= 1e-9
+    assert problem.rank == names["model"].rank_ == 30
+    kept = names["kept"].predict(new, start_values=names["f0_test"])
+    there = limit.predict(kernel(new, X), start_values=names["f0_test"])
+    assert np.abs(kept - there).max() <= 1e-9  # the same fit, by the estimator
+
+
 def check_plan(names, folder):
     """The distances that comments of the page name."""
     run, problem, far = names["wn"].run, names["problem"], names["far"]
@@ -132,6 +147,7 @@ CHECKS = {
     "index.md": check_index,
     "start/index.md": check_start,
     "guides/estimators.md": check_estimators,
+    "guides/kernels.md": check_kernels,
     "guides/larger-than-memory.md": check_larger,
     "guides/own-data.md": check_own_data,
     "guides/plan.md": check_plan,

@@ -36,6 +36,7 @@ class Page:
 INTERNAL = {
     *("pull", "pushed", "own_scale", "weights_scale"),  # of methods
     *("is_iterated", "target", "whitened", "packed", "tiled", "unseen_norm", "fingerprint"),
+    "mark",
     *("model_post_init", "tables", "written"),  # of SweepConfig
     *("ends_frozen", "settled_from", "get_lr"),  # of schedules
 }
@@ -53,11 +54,12 @@ PAGES = [
             "Train": "run sweep search_step flow gradient_flow",
             "See it in a browser": "explore",
             "Methods": "GradientDescent WeightNorm RPGD BatchNorm",
-            "Problems": "LeastSquares GeneralizedLinear MatrixSensing Problem",
+            "Problems": "LeastSquares KernelLeastSquares GeneralizedLinear MatrixSensing Problem",
             "What a call returns": "Result Status History Trajectory StepSearch",
             "What a call raises": "Interrupted NotCertified",
             "Estimators for scikit-learn": (
-                "WeightNormRegressor WeightNormRegressorCV WeightNormClassifier"
+                "WeightNormRegressor WeightNormRegressorCV WeightNormClassifier "
+                "WeightNormKernelRegressor"
             ),
             "Check the theory": "verify",
         },
@@ -224,8 +226,11 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         {
             "Coordinates": "Reduction Frame",
             "Minima and checks": "MinimumNuclearNorm require_least_squares",
+            "Weights that a kernel knows": "Expansion",
         },
-        elsewhere="GeneralizedLinear LeastSquares MatrixSensing NotCertified Problem",
+        elsewhere=(
+            "GeneralizedLinear KernelLeastSquares LeastSquares MatrixSensing NotCertified Problem"
+        ),
     ),
     Page(
         "losses",

@@ -17,7 +17,14 @@ from . import datasets, schedules
 from ._late import OFFERED as _OFFERED
 from .history import History
 from .methods import RPGD, BatchNorm, GradientDescent, WeightNorm
-from .problems import GeneralizedLinear, LeastSquares, MatrixSensing, NotCertified, Problem
+from .problems import (
+    GeneralizedLinear,
+    KernelLeastSquares,
+    LeastSquares,
+    MatrixSensing,
+    NotCertified,
+    Problem,
+)
 from .result import Interrupted, Result, Status
 from .run import run
 from .step_search import StepSearch, search_step
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from . import theory as theory
     from .certificate import verify as verify
     from .estimators import WeightNormClassifier as WeightNormClassifier
+    from .estimators import WeightNormKernelRegressor as WeightNormKernelRegressor
     from .estimators import WeightNormRegressor as WeightNormRegressor
     from .estimators import WeightNormRegressorCV as WeightNormRegressorCV
     from .explorer.explore import explore as explore
@@ -50,6 +58,7 @@ _LAZY = {
     "WeightNormRegressor": "estimators:WeightNormRegressor",
     "WeightNormRegressorCV": "estimators:WeightNormRegressorCV",
     "WeightNormClassifier": "estimators:WeightNormClassifier",
+    "WeightNormKernelRegressor": "estimators:WeightNormKernelRegressor",
 }
 
 _OFFERED["certificate"] = lambda: _import_module("weightnorm.assessment").certificate
@@ -62,6 +71,7 @@ __all__ = [
     "GradientDescent",
     "History",
     "Interrupted",
+    "KernelLeastSquares",
     "LeastSquares",
     "MatrixSensing",
     "NotCertified",
@@ -72,6 +82,7 @@ __all__ = [
     "Trajectory",
     "WeightNorm",
     "WeightNormClassifier",
+    "WeightNormKernelRegressor",
     "WeightNormRegressor",
     "WeightNormRegressorCV",
     "__version__",

@@ -78,7 +78,7 @@ class Resume:
         ours, theirs = self.fingerprint, problem.fingerprint()
         if ours is None or ours[0] != theirs[0] or len(ours) != len(theirs):
             return False
-        return all(_agree(a, b) for a, b in zip(ours[1:], theirs[1:], strict=True))
+        return all(agree(a, b) for a, b in zip(ours[1:], theirs[1:], strict=True))
 
     def __deepcopy__(self, memo: Any) -> Resume:
         """Itself: nothing in it is ever changed."""
@@ -137,7 +137,7 @@ def _equal(a: Any, b: Any) -> bool:
         return bool(np.array_equal(a, b))
 
 
-def _agree(a: Any, b: Any) -> bool:
+def agree(a: Any, b: Any) -> bool:
     """Whether two arrays are the same numbers, up to how another machine rounds a product."""
     with np.errstate(invalid="ignore", over="ignore"):
         return bool(

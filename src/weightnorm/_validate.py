@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+EPS = float(np.finfo(np.float64).eps)
 MAX_COUNT = 2**62  # steps that can be counted in 64 bits, with room for a sum of two such numbers
 
 Vector = NDArray[np.float64]
@@ -45,6 +46,13 @@ def instance(name: str, value: object, *kinds: type, use: str) -> None:
     if not isinstance(value, kinds):
         wanted = " or ".join(f"a {kind.__name__}" for kind in kinds)
         raise TypeError(f"{name} must be {wanted}, got {type(value).__name__}; use {use}")
+
+
+def given(name: str, value: T | None) -> T:
+    """Something that must be given, though an argument before it may be left out."""
+    if value is None:
+        raise ValueError(f"{name} is needed")
+    return value
 
 
 def squarable(name: str, value: object) -> float:
@@ -216,8 +224,18 @@ def _as_array(name: str, value: object) -> NDArray[Any]:
         result = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
+    except (RuntimeError, TypeError) as error:  # a tensor on another device, or with gradients
+        raise TypeError(f"{name} cannot be read as an array: {error}") from None
+    if hasattr(value, "tocsr"):
+        raise TypeError(f"{name} is sparse, and is needed dense here; give {name}.toarray()")
     require_real_dtype(name, result.dtype)
     return result
+
+
+def precision(name: str, value: object) -> float:
+    """The spacing eps of the numbers that a user gave: that of single precision for float32."""
+    dtype = _as_array(name, value).dtype
+    return max(float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0, EPS)
 
 
 def require_real_dtype(name: str, dtype: np.dtype[Any]) -> None:

@@ -14,6 +14,7 @@ from ._flow_ode import integrate
 from ._validate import Vector
 from .history import invariant_of_log, to_dataframe, to_dataset
 from .problems import Frame, GeneralizedLinear, LeastSquares
+from .problems.expansion import Expanded
 from .problems.reduction import Diagonal, ReducedModel
 from .result import Status
 
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Expanded):
     """A flow at the times the integration stepped on, or at those asked for.
 
     Every array has one entry per time.
@@ -45,6 +46,8 @@ class Trajectory:
     drift : float
         The largest departure of the invariant from its start, relative to the larger of 1 and its
         terms log ‖w⊥‖ and g²/2c. NaN where g²/2c overflows.
+    dual_coef, start_share
+        On `KernelLeastSquares` alone: α and s of x = Aᵀα + s·w0 at every time.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Trajectory:
     coordinates: Array
     _frame: Frame
     _units: Array
+    _expand: Any = None
 
     @cached_property
     def weights(self) -> Array:
@@ -126,13 +130,14 @@ class Trajectory:
 def flow(
     problem: LeastSquares | GeneralizedLinear,
     scale: float,
-    direction: Any,
+    direction: Any = None,
     ratio: float = 1.0,
     tolerance: float = 1e-10,
     max_time: float | None = None,
     *,
     times: Any = None,
     restart_ratio: float | None = None,
+    start_values: Any = None,
 ) -> Trajectory:
     """Integrate the WN flow, the common limit of WN and rPGD as their steps shrink.
 
@@ -141,7 +146,7 @@ def flow(
     problem : LeastSquares or GeneralizedLinear
     scale : float
         g0.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, which is normalised.
     ratio : float
         c = γ/η ≥ 0, the scale's rate over the direction's; 0 fixes the scale.
@@ -157,6 +162,9 @@ def flow(
     restart_ratio : float, optional
         Theorem 2.6, part II, in one call: run with `ratio` until nothing moves, then go on with
         this one.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -175,6 +183,7 @@ def flow(
     kinds = LeastSquares, GeneralizedLinear
     _validate.instance("problem", problem, *kinds, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
+    direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
     ratios = [_validate.real("ratio", ratio, minimum=0.0)]
     if restart_ratio is not None:
@@ -203,7 +212,8 @@ def flow(
         times, states, status, message = integrate(space.problem, state, c, tolerance, end, at)
         pieces.append((times + begun, states, c))
         begun, state = pieces[-1][0][-1], states[-1]
-    found = _trajectory(space.problem, frame, pieces, status, message)
+    expand = problem.expander(unit)
+    found = _trajectory(space.problem, frame, pieces, status, message, expand)
     if at is not None and status is not Status.MAX_STEPS and found.loss[-1] <= tolerance:
         text = f"loss {found.loss[-1]:.6g} <= tolerance {tolerance:g} at the last time"
         return replace(found, status=Status.CONVERGED, message=text)
@@ -218,7 +228,14 @@ def _times(times: Any) -> Vector:
     return at
 
 
-def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: Any) -> Trajectory:
+def gradient_flow(
+    problem: LeastSquares,
+    scale: float,
+    direction: Any = None,
+    times: Any = None,
+    *,
+    start_values: Any = None,
+) -> Trajectory:
     """Evaluate the gradient flow ẋ = −Aᵀ(Ax − y) at the given times, in closed form.
 
     In row-space coordinates it is ξ + e^{−λt}(x0 − ξ), with ξ the minimum-norm solution and λ the
@@ -229,9 +246,12 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     problem : LeastSquares
     scale : float
         g0.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, which is normalised.
     times : vector that does not decrease
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -247,7 +267,10 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     """
     _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
     g = _validate.squarable("scale", scale)
+    direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
+    if times is None:
+        raise ValueError("times is needed: the times at which to evaluate the flow, as in [0, 1]")
     t = _times(times)
     space = problem.reduce()
     start, frame = space.start(unit)
@@ -263,7 +286,9 @@ def gradient_flow(problem: LeastSquares, scale: float, direction: Any, times: An
     message = f"closed form, up to time {t[-1]:g}"
     units = x / np.where(norm > 0, norm, 1.0)[:, None]
     status = Status.MAX_TIME
-    return Trajectory(t, norm, perp, loss, missing, status, message, np.nan, x, frame, units)
+    expand = problem.expander(unit)
+    about = status, message, np.nan, x, frame, units, expand
+    return Trajectory(t, norm, perp, loss, missing, *about)
 
 
 def _trajectory(
@@ -272,6 +297,7 @@ def _trajectory(
     pieces: list[tuple[Array, Array, float]],
     status: Status,
     message: str,
+    expand: Any,
 ) -> Trajectory:
     invariants = []
     drift = 0.0
@@ -300,4 +326,5 @@ def _trajectory(
         coordinates=coordinates,
         _frame=frame,
         _units=units,
+        _expand=expand,
     )

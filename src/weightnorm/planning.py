@@ -77,13 +77,15 @@ class Plan(Statement):
         """The method of the first stage that makes steps."""
         return next((method for method, steps in self.stages if steps), self.stages[0][0])
 
-    def run(self, direction: Any = None) -> Result:
+    def run(self, direction: Any = None, *, start_values: Any = None) -> Result:
         """Run all stages.
 
         Parameters
         ----------
         direction : (d,) array, optional
             The start direction; by default that of the plan.
+        start_values : (n,) array, optional
+            For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`.
 
         Returns
         -------
@@ -93,8 +95,11 @@ class Plan(Statement):
         Raises
         ------
         ValueError
-            Without a direction, or with another one than a plan that depends on it was made for.
+            Without a direction (but for `KernelLeastSquares`, where none is a start orthogonal to
+            the data), or with another one than a plan that depends on it was made for.
         """
+        if start_values is not None:
+            direction = self.problem.start_direction(direction, start_values)
         if direction is None:
             direction = self.direction
         elif self.direction is not None and not self._is_own(direction):
@@ -102,6 +107,8 @@ class Plan(Statement):
                 "direction is not the one that the plan was made for, and its steps depend on it; "
                 "make a plan for this one, or one without a direction"
             )
+        if direction is None and not self.problem.needs_direction:
+            direction = self.problem.start_direction(None, None)
         if direction is None:
             raise ValueError("direction is needed: the plan holds for any, so give plan.run one")
         result: Result | None = None
@@ -139,7 +146,12 @@ class Plan(Statement):
 
 
 def plan(
-    problem: LeastSquares, accuracy: float, scale: float | None = None, direction: Any = None
+    problem: LeastSquares,
+    accuracy: float,
+    scale: float | None = None,
+    direction: Any = None,
+    *,
+    start_values: Any = None,
 ) -> Plan:
     """Plan stages of training that reach ‖x − x*‖ ≤ accuracy·‖x*‖ in a guaranteed number of steps.
 
@@ -157,6 +169,8 @@ def plan(
         g0, where training starts; by default one that suits, from which any direction will do.
     direction : (d,) array, optional
         The start's direction; needed where the scale is too large for a guarantee from any.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`.
 
     Returns
     -------
@@ -186,7 +200,8 @@ def plan(
     target = _validate.real("accuracy", accuracy, minimum=1e-100)
     g0 = None if scale is None else _validate.squarable("scale", scale)
     unit = None
-    if direction is not None:
+    if direction is not None or start_values is not None:
+        direction = problem.start_direction(direction, start_values)
         unit = problem.unit_direction("direction", direction, False)
     lam = problem.factorisation.singular_values**2
     gstar = float(np.linalg.norm(problem.target))
@@ -241,7 +256,8 @@ def _bring_down(
     if unit is None:
         raise ValueError(
             f"scale = {g0:g} is above {share * limit:.4g}, up to which there is a guarantee from "
-            "any direction; give direction= as well, or leave scale out"
+            f"any direction; give {'direction' if problem.needs_direction else 'start_values'}= as "
+            "well, or leave scale out"
         )
     return approach(problem, abs(g0), unit if g0 > 0 else -unit, goal)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ._resume import Deferred, Resume
 from ._validate import Vector
 from .history import History
+from .problems.expansion import Expanded
 
 
 class Status(StrEnum):
@@ -57,7 +58,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Expanded):
     """Where a run ended.
 
     A result can be copied and pickled, and a run goes on from the copy as it would from the
@@ -96,6 +97,10 @@ class Result:
     total_steps : int
         Updates made by this method since its schedules began: num_steps and, where the run went on
         from a result of the same method, those before.
+    dual_coef : (n,) array
+        On `KernelLeastSquares` alone: α of x = Aᵀα + s·w0.
+    start_share : float
+        There: s, what is left of the unit start direction w0.
 
     Examples
     --------
@@ -123,13 +128,14 @@ class Result:
     _distance: float | None
     _measure: Deferred
     _resume: Resume
+    _expand: Any = None
 
     @cached_property
     def _measured(self) -> tuple[float, float]:
         return self._measure()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
+        state = super().__getstate__()
         known = self._perp_norm is not None and self._distance is not None
         if known or "_measured" in state:  # then the problem need not come along
             state["_measure"] = Deferred(None, None, ())

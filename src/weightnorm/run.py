@@ -45,6 +45,7 @@ def run(
     scale: Any = None,
     direction: Any = None,
     *,
+    start_values: Any = None,
     start: Result | None = None,
     tolerance: float = 1e-5,
     max_steps: int = MAX_STEPS,
@@ -58,7 +59,7 @@ def run(
     Parameters
     ----------
     method : GradientDescent, WeightNorm, RPGD or BatchNorm, or one of your own
-    problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own
+    problem : LeastSquares, KernelLeastSquares, GeneralizedLinear, MatrixSensing, or your own
     scale : float
         g0; negative and zero scales are legal unless a step divides by them. For matrix sensing X0
         = scale·W0 W0ᵀ/‖W0‖_F² for every method; with `blocks="columns"` a number or a vector, D0,
@@ -66,6 +67,9 @@ def run(
     direction : (d,) array, for matrix sensing (d, r)
         w0, nonzero; it is normalised for every method (`WeightNorm(initial_norm=…)` sets
         ‖w0‖).
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, the values of the unit
+        direction w0 at the samples. Without them the start is orthogonal to the data.
     start : Result, optional
         Go on from a result instead of scale and direction. The same method goes on exactly where it
         stopped, in the same coordinates, with its schedules and momentum; another method starts its
@@ -117,8 +121,9 @@ def run(
     max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
     every, kept = _what_to_record(record, keep)
     reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
-    _check_start(scale, direction, start)
+    _check_start(problem, scale, direction, start_values, start)
     if start is None:
+        direction = problem.start_direction(direction, start_values)
         unit = problem.unit_direction("direction", direction, columns(method))
         g0 = problem.start_scale(scale, unit, columns(method))
         begun = _begin(method, problem, g0, unit, reduced, tolerance, every)
@@ -171,17 +176,18 @@ def _what_to_record(record: Any, keep: Any) -> tuple[int | None, tuple[str, ...]
     return _validate.integer("record", record, minimum=1, maximum=_validate.MAX_COUNT), kept
 
 
-def _check_start(scale: Any, direction: Any, start: Any) -> None:
+def _check_start(
+    problem: Problem, scale: Any, direction: Any, start_values: Any, start: Any
+) -> None:
+    given = direction is not None or start_values is not None
     if start is None:
-        if scale is None or direction is None:
-            raise ValueError(
-                "scale and direction are both needed, unless the run goes on from a result with "
-                "start="
-            )
+        if scale is None or (problem.needs_direction and not given):
+            both = "scale and direction are both" if problem.needs_direction else "scale is"
+            raise ValueError(f"{both} needed, unless the run goes on from a result with start=")
         return
     if not isinstance(start, Result):
         raise TypeError(f"start must be a Result, got {type(start).__name__}")
-    if scale is not None or direction is not None:
+    if scale is not None or given:
         raise ValueError("give either start= or scale and direction, not both")
 
 
@@ -197,6 +203,7 @@ def _begin(
     norm: Array | None = None,
     start_norm: float | None = None,
     origin: tuple[float, Array] | None = None,
+    expand: Any = None,
 ) -> _Run:
     """A run from a scale (1, …) and a unit direction; `norm` is the ‖w‖ it goes on from, and
     `start_norm` and `origin` tell where it began.
@@ -213,7 +220,9 @@ def _begin(
     judge, g0 = judge_for(method), float(scale.flat[0])
     if origin is None and scale.ndim == 1:
         origin = g0, unit
-    return _Run(method, problem, batch, frame, judge, clock, reduced, float(size), g0, origin)
+    expand = problem.expander(unit) if expand is None else expand
+    first_state = float(size), g0, origin, expand
+    return _Run(method, problem, batch, frame, judge, clock, reduced, *first_state)
 
 
 def _go_on(
@@ -229,7 +238,14 @@ def _go_on(
         raise ValueError(
             "start has weights that are not finite (it diverged); start from an earlier result"
         )
-    end = start._resume
+    end, expand = start._resume, None
+    if start.expander is not None:
+        expand = problem.expander(start.expander.start)
+        if expand is None:
+            raise ValueError(
+                "start is a result on a kernel, whose weights are no weights of features; give "
+                "scale and direction"
+            )
     same = end.continues(method, problem)
     if same:
         space = coordinates_of(method, problem, end.reduced)
@@ -253,7 +269,7 @@ def _go_on(
             batch = start_batch(working, space.problem, first, tolerance, compiled=end.reduced)
             judge, clock = end.judge.copy(), end.clock
             g0 = float(np.ravel(start.scale)[0])
-            first_state = end.start_norm, g0, end.origin
+            first_state = end.start_norm, g0, end.origin, expand
             run = _Run(method, problem, batch, frame, judge, clock, end.reduced, *first_state)
             if end.problem is not None or run.stands_at(start.weights):
                 return run
@@ -275,7 +291,7 @@ def _go_on(
     clock, kept = end.clock if same else 0, norm if keeps else None
     began = end.start_norm if same else float(norm.flat[0]) if keeps else None
     origin = end.origin if same else None
-    limits = reduced, tolerance, every, clock, kept, began, origin
+    limits = reduced, tolerance, every, clock, kept, began, origin, expand
     return _begin(method, problem, scale, unit, *limits)
 
 
@@ -293,6 +309,7 @@ class _Run:
     start_norm: float  # ‖w0‖, where the run began
     start_scale: float  # g0, where this part of the run began; the first of several
     origin: tuple[float, Array] | None  # g0 and the unit direction where its schedules began
+    expand: Any  # what makes dual coefficients of weights, where the problem has them
 
     def stands_at(self, weights: Array) -> bool:
         """Whether the run stands at these weights; after a round trip to another machine its
@@ -356,6 +373,7 @@ class _Run:
                 start_norm=self.start_norm,
                 origin=self.origin,
             ),
+            _expand=self.expand,
         )
 
 

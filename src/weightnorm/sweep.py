@@ -29,8 +29,9 @@ def sweep(
     problem: Problem,
     methods: Mapping[str, Method] | Callable[[float], Mapping[str, Method]],
     scales: Any,
-    directions: Any,
+    directions: Any = None,
     *,
+    start_values: Any = None,
     steps: Any = None,
     tolerance: float = 1e-5,
     max_steps: int = MAX_STEPS,
@@ -43,13 +44,16 @@ def sweep(
 
     Parameters
     ----------
-    problem : LeastSquares, GeneralizedLinear or MatrixSensing, or one of your own
+    problem : LeastSquares, KernelLeastSquares, GeneralizedLinear, MatrixSensing, or your own
     methods : mapping of name -> method
         With `steps` a callable: methods(step) gives the mapping of that step.
     scales : sequence of numbers
         g0, the scales of the starts.
     directions : (num_starts, d) array, or one (d,) vector
         Each is normalised. For matrix sensing (num_starts, d, r) or (d, r).
+    start_values : (num_starts, n) array, or one (n,) vector, optional
+        For `KernelLeastSquares`, in place of directions: the values f0 = A w0 of each unit
+        direction w0 at the samples. Without them one start, orthogonal to the data.
     steps : sequence of numbers, optional
         Step sizes to sweep over: the grid then has a dimension `step` as well.
     tolerance, max_steps, gradient_tolerance, coordinates
@@ -99,6 +103,7 @@ def sweep(
         for i, table in enumerate(tables)
         for name, method in table.items()
     }
+    directions = problem.start_directions(directions, start_values)
     problem.expect(directions)
     limits = (tolerance, max_steps, coordinates, threads, progress, gradient_tolerance)
     if coordinates == "reduced" and _validate.real("tolerance", tolerance, minimum=0.0) > 0:

@@ -88,8 +88,8 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             _validate.refuse_masked(name, value)
         try:
             with np.errstate(all="ignore"):
-                options |= {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
-                return validate_data(self, *arrays, **options)
+                common = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+                return validate_data(self, *arrays, **common | options)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             names = "X or y" if len(arrays) == 2 else "X"

@@ -58,14 +58,15 @@ def fit_squares(
     problem.factorise(prepared.noise, in_place=True)
     ends = []
     for y, start, unit in zip(targets.T, starts, units, strict=True):
-        ends.append(_fit_one(problem.with_targets(y), start, options, steps, float(unit)))
+        ends.append(fit_one(problem.with_targets(y), start, options, steps, float(unit)))
     factors = problem.factorisation
     return Fits(ends, factors.rank, factors.singular_values)
 
 
-def _fit_one(
+def fit_one(
     problem: LeastSquares, start: Start, options: Options, steps: tuple[Any, Any], unit: float
 ) -> End:
+    """Fit one target, given in a unit of its own."""
     target = problem.target
     gstar = float(np.linalg.norm(target))
     if gstar == 0.0:

@@ -25,6 +25,7 @@ def describe(
     direction: Any = None,
     ratio: Any = None,
     name: str | None = None,
+    start_values: Any = None,
 ) -> dict[str, Any]:
     """Reduce a problem and a start to what the page needs, ready for JSON.
 
@@ -44,6 +45,9 @@ def describe(
         c, the scale's rate over the direction's; (‖x*‖/3)² by default, 1 in the paper's units.
     name : str, optional
         What the page calls the problem.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`; without them
+        the start is orthogonal to the data.
 
     Returns
     -------
@@ -77,6 +81,8 @@ def describe(
         raise TypeError(f"name must be a text, got {type(name).__name__}: {name!r}")
     g0 = None if scale is None else _validate.real("scale", scale, minimum=0.0)
     c = None if ratio is None else _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    if not problem.needs_direction or start_values is not None:
+        direction = problem.start_direction(direction, start_values)
     if direction is None:
         direction = random_direction(problem.dimension, seed=0)
     setup = _set_up(problem, 0.0 if g0 is None else g0, direction)

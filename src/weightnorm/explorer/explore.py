@@ -21,6 +21,7 @@ def explore(
     *,
     scale: Any = None,
     direction: Any = None,
+    start_values: Any = None,
     ratio: Any = None,
     show: bool | None = None,
 ) -> Path:
@@ -41,6 +42,9 @@ def explore(
         g0 of the start that the page opens with, zero or more; half of ‖x*‖ by default.
     direction : (d,) array, optional
         The direction of that start; `random_direction(d, seed=0)` by default.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`; without them
+        the start is orthogonal to the data.
     ratio : float, optional
         c, the scale's rate over the direction's, that it opens with; (‖x*‖/3)² by default, 1 in
         the paper's units.
@@ -72,7 +76,9 @@ def explore(
     ...     written.name, written.is_absolute(), written.is_file()
     ('page.html', True, True)
     """
-    given = {"scale": scale, "direction": direction, "ratio": ratio}
+    given = {
+        "scale": scale, "direction": direction, "start_values": start_values, "ratio": ratio
+    }  # fmt: skip
     options = [name for name, value in given.items() if value is not None]
     if problem is None and options:
         raise ValueError(

@@ -22,6 +22,7 @@ def limit_norms(
     ax: Axes | None = None,
     *,
     direction: Any = None,
+    start_values: Any = None,
     scales: Any = None,
     ratios: Any = RATIOS,
 ) -> Axes:
@@ -37,6 +38,9 @@ def limit_norms(
         Drawn into; new ones by default.
     direction : (d,) array, optional
         With a problem: the start's direction; by default a typical random one.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`; without them
+        the start is orthogonal to the data.
     scales : vector, optional
         g0; by default 0 … 3·‖x*‖.
     ratios : sequence of float
@@ -55,7 +59,7 @@ def limit_norms(
     >>> len(ax.get_legend().get_texts())
     5
     """
-    gstar, q0 = start_numbers(problem, direction)
+    gstar, q0 = start_numbers(problem, direction, start_values)
     at = np.linspace(0.0, 3.0 * gstar, 200)
     if scales is not None:
         at = _validate.array("scales", scales, ndim=1)

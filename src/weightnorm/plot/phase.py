@@ -67,6 +67,7 @@ def phase_diagram(
     ax: Axes | None = None,
     *,
     direction: Any = None,
+    start_values: Any = None,
     scales: Any = None,
     ratios: Any = None,
     printed: bool = False,
@@ -86,6 +87,9 @@ def phase_diagram(
     direction : (d,) array, optional
         With a problem: the start's direction, which gives q0; by default q0 = √(1 − rank/d), that
         of a typical random direction.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`; without them
+        q0 = 1, that of a start orthogonal to the data.
     scales : vector, optional
         g0; by default 0 … 5/3·‖x*‖.
     ratios : vector, optional
@@ -108,7 +112,7 @@ def phase_diagram(
     >>> wn.plot.phase_diagram((3.0, 0.6**0.5), printed=True).get_ylabel()
     'ratio of rates, c = γ/η'
     """
-    gstar, q0 = start_numbers(problem, direction)
+    gstar, q0 = start_numbers(problem, direction, start_values)
     g0 = np.linspace(0.0, gstar * 5 / 3, 200) if scales is None else scales
     c = (gstar / 3) ** 2 * np.geomspace(0.05, 50.0, 200) if ratios is None else ratios
     return draw_phase(phase_data(gstar, q0, g0, c), ax, printed=printed)
@@ -174,7 +178,7 @@ def _name_region(ax: Any, x: Any, y: Any, inside: Any, text: str, halo: Any) -> 
     ax.text(place, y[row], text, fontsize=9, path_effects=halo, ha="center", va="center")
 
 
-def start_numbers(problem: Any, direction: Any) -> tuple[float, float]:
+def start_numbers(problem: Any, direction: Any, start_values: Any) -> tuple[float, float]:
     """‖x*‖ and ‖w0⊥‖ of a problem and a start, or of a pair that gives them."""
     if isinstance(problem, tuple | list) and len(problem) == 2:
         gstar = _validate.real("problem[0], ‖x*‖,", problem[0], minimum=0.0, strict=True)
@@ -188,7 +192,8 @@ def start_numbers(problem: Any, direction: Any) -> tuple[float, float]:
     gstar = float(np.linalg.norm(problem.target))
     if gstar == 0.0:
         raise ValueError("y is zero, or wholly out of A's reach: then x* = 0 and there is no map")
-    if direction is None:
+    if direction is None and start_values is None and problem.needs_direction:
         return gstar, float(np.sqrt(max(0.0, 1.0 - problem.factorisation.rank / problem.shape[1])))
-    unit = _validate.direction("direction", direction, problem.shape[1])
+    direction = problem.start_direction(direction, start_values)
+    unit = problem.unit_direction("direction", direction, False)
     return gstar, float(np.linalg.norm(problem.factorisation.split(unit)[1]))

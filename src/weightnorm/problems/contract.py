@@ -78,6 +78,7 @@ class Problem(ABC):
     zero_gradient: ClassVar[str] = "a minimum, or another point that no step leaves"
     # whether weights are a factor whose columns may have a scale each
     has_columns: ClassVar[bool] = False
+    needs_direction: ClassVar[bool] = True  # whether a start must be given, besides its scale
     can_measure: ClassVar[bool] = False  # whether `perp_and_distance` knows more than a run does
     # whether a zero gradient means that a run has converged, whatever its loss: for a convex loss
     # whose smallest value is not known
@@ -135,6 +136,28 @@ class Problem(ABC):
         """Several directions (n, …), or one."""
         return _validate.directions(directions, self.dimension)
 
+    def start_direction(self, direction: Any, start_values: Any) -> Any:
+        """What a user gave as the direction of a start: itself or, on a problem that knows
+        directions by their values at the samples, these.
+        """
+        return self._start_given("direction", direction, start_values)
+
+    def start_directions(self, directions: Any, start_values: Any) -> Any:
+        """The same for several starts."""
+        return self._start_given("directions", directions, start_values)
+
+    def _start_given(self, name: str, given: Any, start_values: Any) -> Any:
+        if start_values is not None:
+            raise TypeError(
+                "start_values are for problems that know directions by their values alone, such as "
+                f"KernelLeastSquares; {type(self).__name__} needs {name}="
+            )
+        if given is None:
+            raise ValueError(
+                f"{name} is needed: where the run starts, for instance wn.datasets.random_direction"
+            )
+        return given
+
     def expect(self, directions: Any) -> None:  # noqa: B027 (most problems need not know)
         """What runs will start from, said before anything is computed: a problem that reads its
         data once looks at these starts on the way.
@@ -161,6 +184,16 @@ class Problem(ABC):
             # gradient descent at scale 0: any direction will do
             unit = np.eye(1, self.dimension)[0]
         return np.array([result.scale]), unit
+
+    def unseen_error(self, unit: Array) -> float:
+        """The error of ‖w0⊥‖² of a unit direction, where it is more than rounding."""
+        return 0.0
+
+    def expander(self, unit: Array) -> Any:
+        """What makes dual coefficients and predictions of weights that started in this unit
+        direction; None for a problem with features.
+        """
+        return None
 
     # What is known of the loss.
 

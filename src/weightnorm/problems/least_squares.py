@@ -15,7 +15,7 @@ from .centred import Centred
 from .contract import Array, Problem
 from .factorisation import EPS, scaled_norm
 from .iterative import Iterated, solve
-from .linear import LinearModel, as_targets
+from .linear import LinearModel
 from .losses import Squared
 from .reduction import RowSpace
 from .samples import Sample
@@ -119,7 +119,7 @@ class LeastSquares(LinearModel):
         other = copy(self)
         for name in ("_reductions", "target", "floor", "zero_loss"):
             other.__dict__.pop(name, None)
-        other.y, other._iterative_solution = as_targets(y, self.shape[0], self.shape), None
+        other.y, other._iterative_solution = self._targets(y), None
         other.solution = None
         return other
 

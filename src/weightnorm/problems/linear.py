@@ -36,7 +36,11 @@ class LinearModel(Problem):
         self.A = as_matrix(A)
         self.shape = (int(self.A.shape[0]), int(self.A.shape[1]))
         self.num_samples, self.dimension = self.shape
-        self.y = as_targets(y, self.shape[0], self.shape)
+        self.y = self._targets(y)
+
+    def _targets(self, y: Any) -> Any:
+        """y, checked."""
+        return as_targets(y, self.shape[0], self.shape)
 
     def _points(self, x: Any) -> Array:
         """Weights (d,), or (n, d) row by row, of the right shape."""
@@ -214,12 +218,13 @@ def as_matrix(A: Any) -> Any:
     return A
 
 
-def as_targets(y: Any, num_samples: int, shape: tuple[int, ...]) -> Vector:
+def as_targets(y: Any, num_samples: int, shape: tuple[int, ...], of: str = "") -> Vector:
     """y as a float64 vector, one entry per row of A, none so large that its square overflows."""
     values = _validate.array("y", y, ndim=1)
     if values.size != num_samples:
         raise ValueError(
-            f"y must have {num_samples} entries, one per row of A {shape}, got {values.size}"
+            f"y must have {num_samples} entries, one per row of {of or f'A {shape}'}, got "
+            f"{values.size}"
         )
     require_squarable("y", values)
     return values

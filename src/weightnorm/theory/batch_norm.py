@@ -18,7 +18,13 @@ ROUNDING = 1e-14
 
 
 def batchnorm_limit(
-    problem: Any, scale: float, direction: Any, ratio: float = 1.0, grown: float = 0.0
+    problem: Any,
+    scale: float,
+    direction: Any = None,
+    ratio: float = 1.0,
+    grown: float = 0.0,
+    *,
+    start_values: Any = None,
 ) -> Limit:
     """Predict where batch norm, x = g·w/‖Aw‖, ends: at x* ± (g*/‖w0∥‖)w0⊥.
 
@@ -35,13 +41,16 @@ def batchnorm_limit(
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         The scale of the start x0 = scale·w0/‖w0‖; it decides the sign of the end only.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, not orthogonal to the row space; it is normalised.
     ratio : float
         c, the scale's step over the direction's, times ‖w0‖²; greater than 0. It decides the sign
         only.
     grown : float
         η²Σ‖∇_w‖²/‖w0‖², by which finite steps lengthened w∥; 0 for the flow.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -58,7 +67,7 @@ def batchnorm_limit(
     """
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
     more = _validate.real("grown", grown, minimum=0.0)
-    setup = set_up(problem, scale, direction)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     inside = float(np.sqrt(setup.z0 @ setup.z0 + more))
     if not setup.z0.any():
@@ -74,6 +83,7 @@ def batchnorm_limit(
         distance=perp,
         assumptions=(settled,),
         paper="beyond the paper",
+        _expand=setup.expand,
     )
 
 

@@ -150,7 +150,14 @@ def two_cycle_basin(g0: float, cosine: float, parallel: float, gstar: float, ste
 
 
 @formula
-def two_cycle(problem: Any, scale: float, direction: Any, scale_step: float) -> TwoCycle:
+def two_cycle(
+    problem: Any,
+    scale: float,
+    direction: Any = None,
+    scale_step: float | None = None,
+    *,
+    start_values: Any = None,
+) -> TwoCycle:
     """Predict whether rPGD with η = 1/(g²λmax) falls into its 2-cycle instead of converging.
 
     For A with AAᵀ = λI: (g, w) = ±(γg*/(2 − γ), −w*) is an attracting 2-cycle for 0 < γ < 1 (γ
@@ -164,10 +171,13 @@ def two_cycle(problem: Any, scale: float, direction: Any, scale_step: float) -> 
         The data A and y, with y ≠ 0 in A's reach.
     scale : float
         g0, the scale of the start; not zero.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
     scale_step : float
         The scale's step, constant from the first step on.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -184,10 +194,10 @@ def two_cycle(problem: Any, scale: float, direction: Any, scale_step: float) -> 
     >>> cycle.trapped, round(cycle.loss, 5), round(run.loss, 5)
     (True, 0.55402, 0.55402)
     """
-    setup = set_up(problem, scale, direction)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     lam, gstar = float(setup.lam.max()), setup.gstar
-    gamma = _validate.real("scale_step", scale_step) * lam
+    gamma = _validate.real("scale_step", _validate.given("scale_step", scale_step)) * lam
     cosine = float(setup.z0 @ setup.target) / gstar
     basin = two_cycle_basin(setup.g0, cosine, float(np.linalg.norm(setup.z0)), gstar, gamma)
     equal = assume("AAᵀ is a multiple of I", setup.lam.min() >= lam * (1.0 - ORTHOGONAL))

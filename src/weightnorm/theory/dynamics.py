@@ -254,7 +254,14 @@ def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
 
 
 @formula
-def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Value:
+def flow_outcome(
+    problem: Any,
+    scale: float,
+    direction: Any = None,
+    ratio: float | None = None,
+    *,
+    start_values: Any = None,
+) -> Value:
     """The loss at which the WN flow ends: zero, or that of a rest point which is no solution.
 
     Theorem 2.6 (a), (b): with c > 0 the loss goes to zero, or the flow ends in the set S = {g = 0,
@@ -269,10 +276,13 @@ def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Va
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         g0, the scale of the start.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
     ratio : float
         c, the scale's step over the direction's; not negative. The theorem is for c > 0.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -289,8 +299,8 @@ def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Va
     """
     from .fixed_scale import fixed_scale_limit
 
-    c = _validate.real("ratio", ratio, minimum=0.0)
-    setup = set_up(problem, scale, direction)
+    c = _validate.real("ratio", _validate.given("ratio", ratio), minimum=0.0)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     if c > 0:
         settled = limit_sign(setup, c)[1]
@@ -298,7 +308,11 @@ def flow_outcome(problem: Any, scale: float, direction: Any, ratio: float) -> Va
     elif setup.g0 == 0.0:
         loss = setup.zero_loss
     else:
-        r = problem.A @ fixed_scale_limit(problem, scale, direction).weights - problem.y
+        r = (
+            problem.A
+            @ fixed_scale_limit(problem, scale, direction, start_values=start_values).weights
+            - problem.y
+        )
         loss = 0.5 * float(r @ r)
     conditions = (assume("c > 0", c > 0), *((settled,) if c > 0 else ()))
     return Value(loss, assumptions=conditions, paper="Theorem 2.6 (a), (b)")

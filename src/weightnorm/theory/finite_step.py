@@ -69,9 +69,9 @@ class FiniteStepLimit(Limit):
 def finite_step_limit(
     problem: Any,
     scale: float,
-    direction: Any,
-    method: str,
-    step: float,
+    direction: Any = None,
+    method: str | None = None,
+    step: float | None = None,
     ratio: float = 1.0,
     *,
     momentum: float = 0.0,
@@ -79,6 +79,7 @@ def finite_step_limit(
     batch_size: int | None = None,
     clip: float | None = None,
     direction_norm: float = 1.0,
+    start_values: Any = None,
 ) -> FiniteStepLimit:
     """Predict where WN or rPGD with steps η = step and γ = ratio·step ends.
 
@@ -104,7 +105,7 @@ def finite_step_limit(
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         g0, the scale of the start.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
     method : {"rpgd", "wn"}
         Which method makes the steps. Coordinate-wise ones (Adam, sign descent) are refused: see
@@ -123,6 +124,9 @@ def finite_step_limit(
         The largest norm of the joint gradient by g and w. Not together with batch_size.
     direction_norm : float
         ‖w0‖ for weight normalization.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -141,8 +145,9 @@ def finite_step_limit(
     >>> 20 * abs(actual.norm - predicted.norm) < abs(actual.norm - flow.norm)
     True
     """
+    method = _validate.given("method", method)
     one_of("method", method, ("rpgd", "wn"))
-    eta = _validate.real("step", step, minimum=0.0, strict=True)
+    eta = _validate.real("step", _validate.given("step", step), minimum=0.0, strict=True)
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
     beta, ahead = momentum_of(momentum, nesterov)
     start_norm = _validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
@@ -155,10 +160,10 @@ def finite_step_limit(
                 "clip and batch_size together have no known end: clipped batches are biased; "
                 "leave one of them out"
             )
-    setup = set_up(problem, scale, direction)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     training = Training(method, eta / (1.0 - beta), c, beta, ahead, clip, start_norm**2)
-    sampled = _sampled(problem, setup, direction, batch_size)
+    sampled = _sampled(problem, direction, start_values, batch_size)
     found = drift_along(setup, training, sampled)
     sign, settled = limit_sign(setup, c * start_norm**2)
     margin = 2.0 * found.variation + WIDE * found.spread
@@ -194,10 +199,11 @@ def finite_step_limit(
             assume("mini-batches interpolate: y is in A's reach", inside),
         ),
         paper="beyond the paper",
+        _expand=setup.expand,
     )
 
 
-def _sampled(problem: Any, setup: Setup, direction: Any, batch_size: Any) -> Any:
+def _sampled(problem: Any, direction: Any, start_values: Any, batch_size: Any) -> Any:
     """The samples in coordinates of the row space and the share of their variance in a batch;
     None where all samples are seen at once.
     """
@@ -208,7 +214,8 @@ def _sampled(problem: Any, setup: Setup, direction: Any, batch_size: Any) -> Any
     if size == m:
         return None
     space = problem.reduce(samples=True)
-    unit = problem.unit_direction("direction", direction, False)
+    given = problem.start_direction(direction, start_values)
+    unit = problem.unit_direction("direction", given, False)
     z0 = space.start(unit)[0][:-1]
     return space.problem.matrix, problem.y, z0, (m - size) / ((m - 1) * size)
 

@@ -96,7 +96,9 @@ def frozen_contraction(problem: Any, scale: float, direction_step: float) -> Val
 
 
 @formula
-def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
+def fixed_scale_limit(
+    problem: Any, scale: float, direction: Any = None, *, start_values: Any = None
+) -> Limit:
     """Predict where the flow with a fixed scale (c = 0) ends: at g0·w̃, in the row space of A.
 
     This holds for 0 < |g0| ≤ g*, with g* the norm of the minimum-norm solution x*. w̃ is the unit
@@ -112,8 +114,11 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         g0, the scale, which stays as it is; not zero.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -134,7 +139,7 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
     >>> limit.perp_norm, round(limit.norm, 12)
     (0.0, 1.0)
     """
-    setup = set_up(problem, scale, direction)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     size = abs(setup.g0)
     if size == 0.0:
@@ -161,11 +166,14 @@ def fixed_scale_limit(problem: Any, scale: float, direction: Any) -> Limit:
             ),
         ),
         paper="Theorem 2.6, part II",
+        _expand=setup.expand,
     )
 
 
 @formula
-def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
+def restart_limit(
+    problem: Any, scale: float, direction: Any = None, *, start_values: Any = None
+) -> Limit:
     """Predict where the flow ends that first fixes the scale and, once nothing moves, frees it.
 
     With c = 0 until nothing moves and c > 0 afterwards, it ends at (g*, w*) and, from g0 < 0, at
@@ -178,9 +186,12 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         g0, the scale of the start.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised. Its part orthogonal to the row
         space of A must not be zero.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -195,7 +206,7 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
     >>> round(wn.theory.restart_limit(problem, scale=-1.0, direction=w0).scale, 12)
     -3.0
     """
-    setup = set_up(problem, scale, direction)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     sign = np.sign(setup.g0)
     return Limit(
@@ -209,6 +220,7 @@ def restart_limit(problem: Any, scale: float, direction: Any) -> Limit:
             assume("w0⊥ ≠ 0", setup.q0 > 0),
         ),
         paper="Theorem 2.6, part II (restart)",
+        _expand=setup.expand,
     )
 
 

@@ -76,6 +76,8 @@ class Iterative:
     num_passes : int
         How often A was read for it all.
     converged : bool
+    unit : (d,) array
+        The direction of the start.
         Whether every LSQR was done by itself.
     """
 
@@ -90,6 +92,7 @@ class Iterative:
     pull: Vector
     num_passes: int
     converged: bool
+    unit: Vector
 
     @property
     def gstar(self) -> float:
@@ -151,6 +154,7 @@ def set_up_iterative(problem: Any, scale: Any, direction: Any) -> Iterative:
         np.asarray(operator.T @ y),
         sum(each.num_passes for each in (done[1:] if known else done)) + 3,
         all(each.converged for each in done),
+        unit,
     )
 
 
@@ -203,4 +207,5 @@ def flow_limit_by_iteration(
             assume("LSQR converged", found.converged),
         ),
         paper="Theorem 2.6, part I (exact form)",
+        _expand=problem.expander(found.unit),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,19 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
+from ..problems.expansion import Expanded
 from ._root import perp_at_the_end
 from ._sign import limit_sign
 from .setup import Setup, require_target, set_up, set_up_convex
 from .statement import Assumption, Statement, assume
 
 Array = NDArray[np.float64]
+VAGUE = 0.01  # of the norm at the end, not known, is worth a warning
 GOOD = 0.01  # the first term of the series may be so large for the printed limit to be good to 1 %
 
 
 @dataclass(frozen=True, eq=False)
-class Limit(Statement):
+class Limit(Expanded, Statement):
     """The point where a flow, or a method with small steps, ends.
 
     Here x* is the minimum-norm solution of least squares (the minimiser in the row space, for
@@ -39,6 +42,8 @@ class Limit(Statement):
         ‖x∞⊥‖.
     distance : float
         ‖x∞ − x*‖.
+    dual_coef, start_share
+        On `KernelLeastSquares` alone: α and s of x∞ = Aᵀα + s·w0; see `Expansion`.
     assumptions, paper, applies, failing
         See `Statement`.
 
@@ -56,6 +61,7 @@ class Limit(Statement):
     norm: float
     perp_norm: float
     distance: float
+    _expand: Any = field(default=None, kw_only=True, repr=False)
 
 
 def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
@@ -259,7 +265,13 @@ def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
 
 
 def flow_limit(
-    problem: Any, scale: float, direction: Any, ratio: float = 1.0, *, iterative: bool = False
+    problem: Any,
+    scale: float,
+    direction: Any = None,
+    ratio: float = 1.0,
+    *,
+    iterative: bool = False,
+    start_values: Any = None,
 ) -> Limit:
     """Predict where the WN flow ends, without integrating it.
 
@@ -284,13 +296,16 @@ def flow_limit(
         minimum: see `max_margin`.
     scale : float
         g0, the scale of the start; it may be zero or negative.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
     ratio : float
         c, the scale's step over the direction's; greater than 0.
     iterative : bool
         For least squares with an A too large to factorise (a LinearOperator, a Dask array chunked
         both ways): find x* and w0⊥ by LSQR alone, see `IterativeLimit`.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -321,12 +336,14 @@ def flow_limit(
     if iterative:
         from .iterative import flow_limit_by_iteration
 
-        return flow_limit_by_iteration(problem, scale, direction, c)
-    setup = set_up_convex(problem, scale, direction)
+        given = problem.start_direction(direction, start_values)
+        return flow_limit_by_iteration(problem, scale, given, c)
+    setup = set_up_convex(problem, scale, direction, start_values)
     require_target(setup)
     sign, settled = limit_sign(setup, c)
     perp = float(limit_perp(setup.g0, setup.gstar, setup.q0, c))
     norm = float(np.hypot(setup.gstar, perp))
+    _warn_of_doubt(setup, c, norm)
     return Limit(
         weights=setup.lift(setup.target, sign * perp),
         scale=sign * norm,
@@ -335,10 +352,34 @@ def flow_limit(
         distance=perp,
         assumptions=(*_flow_assumptions(setup, c), settled),
         paper=("Theorem 2.6, part I (exact form)" if setup.loss_at is None else "beyond the paper"),
+        _expand=setup.expand,
     )
 
 
-def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> Limit:
+def _warn_of_doubt(setup: Setup, c: float, norm: float) -> None:
+    """Warn where the end hinges on a part of the start that the problem knows too little of."""
+    if not setup.unseen_error:
+        return
+    squares = setup.q0**2 + setup.unseen_error * np.array([-1.0, 1.0])
+    ends = limit_perp(setup.g0, setup.gstar, np.sqrt(np.clip(squares, 0.0, 1.0)), c)
+    if ends[1] - ends[0] > VAGUE * norm:
+        warnings.warn(
+            "the end hinges on what the data cannot see of the start, whose square "
+            f"{setup.q0**2:.2g} is known to ±{setup.unseen_error:.2g} only: ‖x⊥‖ is between "
+            f"{ends[0]:.3g} and {ends[1]:.3g}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def flow_limit_as_printed(
+    problem: Any,
+    scale: float,
+    direction: Any = None,
+    ratio: float = 1.0,
+    *,
+    start_values: Any = None,
+) -> Limit:
     """The end of the WN flow by the paper's printed formula, the first term of the exact one.
 
     Theorem 2.6, part I, prints x* + g* exp((g0² − g*²)/2c) w0⊥, with g* = ‖x*‖ where the final
@@ -352,10 +393,13 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         g0, the scale of the start.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
     ratio : float
         c, the scale's step over the direction's; greater than 0.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -372,7 +416,7 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
     True
     """
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    setup = set_up(problem, scale, direction)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     with np.errstate(over="ignore", invalid="ignore"):
         exponent = (setup.g0 - setup.gstar) * ((setup.g0 + setup.gstar) / (2 * c))
@@ -396,10 +440,13 @@ def flow_limit_as_printed(problem: Any, scale: float, direction: Any, ratio: flo
         distance=perp,
         assumptions=(*_flow_assumptions(setup, c), *good),
         paper="Theorem 2.6, part I (as printed)",
+        _expand=setup.expand,
     )
 
 
-def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
+def gd_limit(
+    problem: Any, scale: float, direction: Any = None, *, start_values: Any = None
+) -> Limit:
     """Predict where gradient descent and the gradient flow end: at x* + g0 w0⊥.
 
     They keep the part g0 w0⊥ of the start that no row of A sees, and the rest becomes the
@@ -412,8 +459,11 @@ def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
         The data A and y.
     scale : float
         g0, the norm of the start x0 = g0 w0, with a sign.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -428,7 +478,7 @@ def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
     >>> wn.theory.gd_limit(problem, scale=0.0, direction=w0).distance
     0.0
     """
-    setup = set_up_convex(problem, scale, direction)
+    setup = set_up_convex(problem, scale, direction, start_values)
     perp = setup.g0 * setup.q0
     norm = float(np.hypot(setup.gstar, perp))
     return Limit(
@@ -438,4 +488,5 @@ def gd_limit(problem: Any, scale: float, direction: Any) -> Limit:
         perp_norm=abs(perp),
         distance=abs(perp),
         paper="after Theorem 2.6",
+        _expand=setup.expand,
     )

@@ -128,7 +128,13 @@ def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) 
 
 @formula
 def convergence_time(
-    problem: Any, scale: float, direction: Any, ratio: float, accuracy: float
+    problem: Any,
+    scale: float,
+    direction: Any = None,
+    ratio: float | None = None,
+    accuracy: float | None = None,
+    *,
+    start_values: Any = None,
 ) -> Value:
     """A time after which the loss of the WN flow is at most `accuracy`.
 
@@ -144,12 +150,15 @@ def convergence_time(
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         g0, the scale of the start.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
     ratio : float
         c, the scale's step over the direction's; greater than 0.
     accuracy : float
         ε, the loss to reach, less what the part of y out of A's reach adds; greater than 0.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -166,9 +175,10 @@ def convergence_time(
     >>> bound.applies, bound.value["time"] < bound.value["printed"]
     (True, True)
     """
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    target = _validate.real("accuracy", accuracy, minimum=0.0, strict=True)
-    setup = set_up(problem, scale, direction)
+    c = _validate.real("ratio", _validate.given("ratio", ratio), minimum=0.0, strict=True)
+    target = _validate.given("accuracy", accuracy)
+    target = _validate.real("accuracy", target, minimum=0.0, strict=True)
+    setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     with np.errstate(divide="ignore"):
         kept = 2.0 * c * np.log(setup.q0) + setup.g0**2  # c log F0

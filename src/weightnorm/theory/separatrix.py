@@ -50,7 +50,14 @@ class ScaleSign(Statement):
     local: float | None
 
 
-def scale_sign(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -> ScaleSign:
+def scale_sign(
+    problem: Any,
+    scale: float,
+    direction: Any = None,
+    ratio: float = 1.0,
+    *,
+    start_values: Any = None,
+) -> ScaleSign:
     """Which sign the scale of the WN flow ends with, by a closed form where there is one.
 
     Let a = ⟨ŵ, w*⟩, w* = x*/‖x*‖. If y is an eigenvector of AAᵀ, log(1 − a²) + g²/c never
@@ -65,10 +72,13 @@ def scale_sign(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
         The data A and y, with a y that is not zero in A's reach.
     scale : float
         g0, the scale of the start.
-    direction : (d,) array
+    direction : (d,) array, optional
         w0, the direction of the start, nonzero; it is normalised.
     ratio : float
         c, the scale's step over the direction's; greater than 0.
+    start_values : (n,) array, optional
+        For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
+        two is needed, but for such a problem, where none is a start orthogonal to the data.
 
     Returns
     -------
@@ -84,7 +94,7 @@ def scale_sign(problem: Any, scale: float, direction: Any, ratio: float = 1.0) -
     ['pull', 'start', 'start']
     """
     c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    setup = set_up_convex(problem, scale, direction)
+    setup = set_up_convex(problem, scale, direction, start_values)
     require_target(setup)
     sign, how = decide(setup, c)
     return ScaleSign(

@@ -40,6 +40,8 @@ class Setup:
     # least squares in these coordinates, less the part of y out of reach: overridden for others
     loss_at: Callable[[Vector], float] | None = None
     slope_at: Callable[[Vector], Vector] | None = None
+    expand: Any = None  # what makes dual coefficients of weights, where the problem has them
+    unseen_error: float = 0.0  # that of q0², where it is more than rounding
 
     def loss(self, x: Vector) -> float:
         """The loss at row-space coordinates x, less its smallest value."""
@@ -88,25 +90,29 @@ class Setup:
         return self.frame.lift(np.append(row_space, perp))
 
 
-def set_up(problem: Any, scale: Any, direction: Any) -> Setup:
+def set_up(problem: Any, scale: Any, direction: Any, start_values: Any = None) -> Setup:
     """Check a problem and a start, and reduce them."""
     problem = require_least_squares(problem)
     g0 = _validate.squarable("scale", scale)
+    direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()
     start, frame = space.start(unit)
     reduced = space.problem
-    return Setup(g0, float(start[-1]), start[:-1], reduced.curvatures, reduced.target, frame)
+    z0, lam, target = start[:-1], reduced.curvatures, reduced.target
+    known = {"expand": problem.expander(unit), "unseen_error": problem.unseen_error(unit)}
+    return Setup(g0, float(start[-1]), z0, lam, target, frame, **known)
 
 
-def set_up_convex(problem: Any, scale: Any, direction: Any) -> Setup:
+def set_up_convex(problem: Any, scale: Any, direction: Any, start_values: Any = None) -> Setup:
     """The same for least squares and for every convex loss of A x with an attained minimum, which
     takes the place of x*.
     """
     if not hasattr(problem, "minimum"):  # least squares has its own, by factorisation
-        return set_up(problem, scale, direction)
+        return set_up(problem, scale, direction, start_values)
     found = require_attained(problem)
     g0 = _validate.squarable("scale", scale)
+    direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()
     start, frame = space.start(unit)
