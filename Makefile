@@ -30,7 +30,7 @@ help:
 	@echo "make bridge      train last layers with PyTorch against their predicted ends (20 minutes)"
 	@echo "make docs        build the documentation site, with warnings as errors, and check its links (3 minutes)"
 	@echo "make docs-setup  what make docs needs: Sphinx from PyPI, KaTeX from npm"
-	@echo "make pages       write the generated pages (claims, erratum, priors, steps) anew, from what they tell of"
+	@echo "make pages       write the generated pages (claims, erratum, priors, kernels, steps) anew, from what they tell of"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
 
@@ -132,6 +132,7 @@ reproduce: $(STAMP)
 pages: $(STAMP)
 	$(BIN)/weightnorm verify --markdown docs/erratum/claims.md --erratum docs/erratum/erratum.md
 	$(BIN)/python examples/priors.py --all > docs/guides/priors.md
+	$(BIN)/python examples/kernels.py --all > docs/guides/kernel-priors.md
 	$(BIN)/python examples/steps.py > docs/guides/steps.md
 	$(BIN)/python examples/steps.py --json > docs/guides/steps.json
 

@@ -73,6 +73,72 @@ def test_the_measured_page_of_priors_is_what_the_example_gives():
 
 
 @pytest.fixture(scope="module")
+def kernels():
+    return load(Path(__file__).parents[1] / "examples" / "kernels.py")
+
+
+def test_the_stored_tangent_kernels_are_those_of_their_networks(kernels):
+    """Homogeneous of degree two, and the kernel of the gradients, here by differences."""
+    for digits, prior in kernels.LINES:
+        K, values, norm = kernels.by_network(digits, prior)
+        with np.load(kernels.STORED) as kept:
+            W, v = (kept[f"{digits}; {prior} {name}"] for name in "Wv")
+        X = kernels.task(digits, first=False)[0]
+        assert np.abs(kernels.network(W, v, X) - values).max() <= 1e-12 * np.abs(values).max()
+        assert np.abs(kernels.tangent_kernel(W, v, X) - K).max() <= 1e-6 * np.abs(K).max()
+        theta = np.concatenate([W.ravel(), v])
+        assert norm == pytest.approx(0.5 * np.linalg.norm(theta))
+        few = X[:3]
+
+        def value(at, shape=W.shape, few=few):
+            return kernels.network(at[: -shape[0]].reshape(shape), at[-shape[0] :], few)
+
+        step = 1e-6
+        slopes = np.array(
+            [
+                (value(theta + step * e) - value(theta - step * e)) / (2 * step)
+                for e in np.eye(theta.size)
+            ]
+        ).T
+        assert np.abs(slopes @ slopes.T - K[:3, :3]).max() <= 1e-4 * np.abs(K).max()
+        assert np.abs(slopes @ theta - 2.0 * values[:3]).max() <= 1e-4
+
+
+@pytest.mark.long
+def test_the_measured_page_of_kernels_is_what_the_example_gives(kernels):
+    page = (Path(__file__).parents[1] / "docs" / "guides" / "kernel-priors.md").read_text("utf-8")
+    assert kernels.ABOVE.strip() in page
+    assert kernels.BELOW.strip() in page
+    for kind, make in (("RBF", kernels.by_rbf), ("NTK", kernels.by_network)):
+        row = kernels.row(kind, make, *kernels.LINES[0])
+        shown = next(line for line in page.splitlines() if line.startswith(row.split(" | ")[0]))
+        mine, theirs = (
+            [float(n) for n in re.findall(r"[-+]?\d+\.?\d*", line.split("same")[1])]
+            for line in (row, shown)
+        )
+        assert mine == pytest.approx(theirs, abs=1.0)  # thousandths
+        assert mine[:2] == pytest.approx(theirs[:2], abs=0.002)
+
+
+def test_what_the_page_of_kernels_says_is_in_its_table():
+    """The figures of its text, against its own lines."""
+    page = (Path(__file__).parents[1] / "docs" / "guides" / "kernel-priors.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| (RBF|NTK):", line)]
+    assert len(rows) == 12
+    cells = np.array(
+        [[float(cell.split(" ±")[0]) for cell in row.strip("| ").split(" | ")[1:]] for row in rows]
+    )
+    same = np.array(["the same" in row for row in rows])
+    descent, there, zero, small = cells[:, 3], cells[:, 4], cells[:, 5], cells[:, 6]
+    assert (descent[same].min(), descent[same].max()) == (-47, -9)
+    assert (descent[~same].min(), descent[~same].max()) == (-14, 84)
+    assert np.abs(there - descent).max() <= 4
+    assert (zero.min(), zero.max()) == (-31, 2)
+    assert np.abs(small).max() == 0
+    assert (cells[:, 2].min(), cells[:, 2].max()) == (-6, 11)
+
+
+@pytest.fixture(scope="module")
 def steps():
     return load(Path(__file__).parents[1] / "examples" / "steps.py")
 
