@@ -9,7 +9,7 @@ import pytest
 from commands import run
 
 import weightnorm as wn
-from weightnorm.bench import cases, peers, report
+from weightnorm.bench import cases, kernels, peers, report
 
 HEAVY = (
     "numba",
@@ -98,6 +98,13 @@ def test_quick_benchmark_writes_its_numbers(tmp_path):
     for case in (*data["models"]["one_run"], data["models"]["many_runs"]):
         assert np.isfinite(case["times_slower"]["NumPy, a loop"])  # seconds are no property
     assert list(tmp_path.iterdir()) == [path]  # no partial file left
+
+
+def test_the_benchmark_of_kernels():
+    found = kernels.kernel_cases(lambda text: None, 1, n=40)
+    assert found["samples"] == 40
+    for case in (*found["limits"].values(), *found["fits"].values(), found["run"]):
+        assert 0.0 < case["ratio"] < np.inf  # seconds are no property
 
 
 @pytest.mark.parametrize("method", peers.METHODS)

@@ -125,6 +125,29 @@ def estimator_lines(cases: dict[str, Any] | None) -> list[str]:
     return [*lines, ""]
 
 
+def kernel_lines(cases: dict[str, Any] | None) -> list[str]:
+    """Kernel problems; nothing where an older measurement did not have them."""
+    if not cases:
+        return []
+    shown = [
+        f"{case['ratio']:.2f} × the time of one `scipy.linalg.eigh` ({name})"
+        for name, case in cases["limits"].items()
+    ]
+    fits = [f"{case['ratio']:.1f}" for case in cases["fits"].values()]
+    return [
+        "## Kernels",
+        "",
+        f"With n = {cases['samples']:,} samples known by K alone (measured by itself on "
+        f"{cases['machine']['date']}), an exact limit with its dual coefficients takes "
+        f"{', '.join(shown)}. A run of {cases['run']['steps']:,} steps takes "
+        f"{cases['run']['ratio']:.2f} of the time of the same run with features. A fit of "
+        f"`WeightNormKernelRegressor` takes {' and '.join(fits)} times as long as scikit-learn's "
+        "`KernelRidge`, which solves one system by Cholesky: eigenvectors are the price of the "
+        "rank, the limit from any start, and refusing an indefinite kernel.",
+        "",
+    ]
+
+
 def torch_lines(costs: dict[str, Any] | None) -> list[str]:
     """Steps in PyTorch; nothing where an older measurement did not have them."""
     if not costs:
@@ -363,6 +386,7 @@ def page(data: dict[str, Any]) -> str:
         f" {fits[1]['peak_memory_over_X']:.1f} × the memory of X, X included.",
         "",
         *estimator_lines(data.get("estimators")),
+        *kernel_lines(data.get("kernels")),
         *larger_lines(data.get("larger")),
         *cluster_lines(data.get("cluster")),
         *torch_lines(data.get("torch")),

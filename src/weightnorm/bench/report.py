@@ -158,6 +158,19 @@ def show_estimators(console: Console, cases: dict[str, Any]) -> None:
         )
 
 
+def show_kernels(console: Console, cases: dict[str, Any]) -> None:
+    """Kernel problems against an eigendecomposition, KernelRidge and features."""
+    console.print(f"[bold]Kernels of {cases['samples']:,} samples[/bold]")
+    for name, case in cases["limits"].items():
+        fit = cases["fits"][name]
+        console.print(
+            f"  {name}: limit {case['limit']:.2f} s, scipy.linalg.eigh {case['eigh']:.2f} s: "
+            f"{case['ratio']:.2f} ×; fit {fit['ratio']:.1f} × KernelRidge"
+        )
+    each = cases["run"]
+    console.print(f"  a run of {each['steps']:,} steps: {each['ratio']:.2f} × that with features")
+
+
 def show_large(console: Console, large: dict[str, Any]) -> None:
     """One large problem, end to end."""
     direct = large["numpy_loop_seconds_extrapolated_from_50_iterations"]

@@ -36,6 +36,7 @@ def bench(
     from ..bench.cluster import cluster_sweep
     from ..bench.estimators import estimator_cases
     from ..bench.fit import fit_cases
+    from ..bench.kernels import kernel_cases
     from ..bench.larger import larger_than_memory
     from ..bench.models import model_cases
     from ..bench.sensing import sensing_case
@@ -70,6 +71,7 @@ def bench(
         costs = None if quick else training.costs(log, repeats)
         fits = [] if quick else fit_cases(log, 2 * repeats + 1)
         estimators = {} if quick else estimator_cases(log, repeats)
+        kernels = None if quick else kernel_cases(log, repeats)
         large = None if quick else cases.large_problem(log)
         on_cluster = None if quick else cluster_sweep(log, 3)
         larger = None if quick else larger_than_memory(log)
@@ -82,6 +84,7 @@ def bench(
     results["training"] = costs
     results["fit"] = fits
     results["estimators"] = estimators
+    results["kernels"] = kernels
     results["large"] = large
     results["cluster"] = on_cluster
     results["larger"] = larger
@@ -114,6 +117,8 @@ def _show(
         report.show_training(console, results["training"])
     report.show_fits(console, results["fit"])
     report.show_estimators(console, results["estimators"])
+    if results["kernels"] is not None:
+        report.show_kernels(console, results["kernels"])
     if results["large"] is not None:
         report.show_large(console, results["large"])
     if results["cluster"] is not None:
