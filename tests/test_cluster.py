@@ -95,33 +95,42 @@ def test_small_shards_travel_in_batches_and_few_at_a_time(client, tmp_path):
 
 
 def test_twenty_workers_are_killed(tmp_path):
-    """With workers that come back; each death takes along whatever it was doing."""
+    """With workers that come back; each death takes along whatever it was doing. Between two
+    deaths something gets done, however slow the machine: otherwise a sweep is right to give up.
+    """
     config = load_config(write(tmp_path, seeds=240, max_steps=60_000))
     local = run(config, tmp_path / "local", threads=2)
     chance, kills, over = random.Random(0), [], threading.Event()
+    alive = threading.Semaphore(0)  # released whenever a shard is finished
+
+    def progress(done, total):
+        alive.release()
+
     with connected(workers=2) as client:
 
         def kill():
-            while not over.is_set():
-                time.sleep(chance.uniform(0.02, 0.4))
+            while not over.is_set() and len(kills) < 25:
+                if not alive.acquire(timeout=0.1):
+                    continue
+                time.sleep(chance.uniform(0.0, 0.2))
+                while alive.acquire(blocking=False):  # those of this batch
+                    pass
                 try:
                     pids = list(client.run(os.getpid, on_error="ignore").values())
                     os.kill(chance.choice(pids), signal.SIGKILL)
                     kills.append(time.monotonic())
                 except (IndexError, OSError, TypeError, ValueError, RuntimeError):
-                    continue  # nobody there just now
-                if len(kills) >= 25:
-                    return
+                    alive.release()  # nobody there just now: try again
 
         killer = threading.Thread(target=kill)
         killer.start()
         try:
             there = tmp_path / "there"
-            outcome = run(config, there, client=client)
+            outcome = run(config, there, client=client, progress=progress)
             while len(kills) < 20:  # the machine was faster than the killer
                 for path in (there / "test.shards").glob("*.npz"):
                     path.unlink()
-                outcome = run(config, there, client=client)
+                outcome = run(config, there, client=client, progress=progress)
         finally:
             over.set()
             killer.join()
