@@ -68,22 +68,25 @@ OTHER_CPU := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES
 # The files go in the order of tests/conftest.py, the long ones first, so that no worker waits for one at the end.
 WORKERS ?= 2
 
+# Slow tests may take longer than the ten minutes after which a test counts as hanging.
+HOURS := -o faulthandler_timeout=0
+
 test: $(STAMP)
 	$(MAKE) --no-print-directory -j2 lint rounding
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 rounding: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(OTHER_CPU) $(BIN)/python -m pytest -m "rounding and not slow"
 
 test-long: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "long and not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "long and not slow"
 
 test-torch: $(TORCH_STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/torch src/weightnorm/torch
 
 torch-others: $(TORCH_STAMP)
 	$(BIN)/python tools/others.py
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/torch/test_others.py tests/torch/test_torch_optimizers.py tests/torch/test_torch_layers.py
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(HOURS) tests/torch/test_others.py tests/torch/test_torch_optimizers.py tests/torch/test_torch_layers.py
 
 browser: $(BROWSER_STAMP)
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
@@ -108,9 +111,9 @@ test-portable: $(STAMP)
 	$(BIN)/python tools/portable.py
 
 test-all: $(TORCH_STAMP) lint browser
-	$(BIN)/python -m pytest -m ""
-	$(BIN)/python -m pytest -m "" tests/torch src/weightnorm/torch
-	$(BIN)/python -m pytest -m "" tests/browser
+	$(BIN)/python -m pytest -m "" $(HOURS)
+	$(BIN)/python -m pytest -m "" $(HOURS) tests/torch src/weightnorm/torch
+	$(BIN)/python -m pytest -m "" $(HOURS) tests/browser
 	$(BIN)/python tools/mutate.py
 
 mutate: $(STAMP)

@@ -1,5 +1,7 @@
 """Fixtures that more than one file of tests uses, and the order of files on two workers."""
 
+from pathlib import Path
+
 import pytest
 from commands import make_up_measurements, write_table
 
@@ -35,12 +37,24 @@ SHARED = {"test_figure_5.py": "test_reproduce.py"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Long files first, each whole on one worker; within them and after them the order stays."""
+    """Long files first; within them and after them the order stays."""
     places = {name: place for place, name in enumerate(LONG)}
-    for item in items:
-        name = item.path.name
-        item.add_marker(pytest.mark.xdist_group(SHARED.get(name, name)))
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """For `--dist loadfile`: every file whole on one worker, and files that share something."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            path = Path(super()._split_scope(nodeid))
+            return str(path.with_name(SHARED.get(path.name, path.name)))
+
+    return Together(config, log)
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def test_twenty_workers_are_killed(tmp_path):
     with connected(workers=2) as client:
 
         def kill():
-            while not over.is_set() and len(kills) < 25:
+            while not over.is_set() and len(kills) < 20:
                 if not alive.acquire(timeout=0.1):
                     continue
                 time.sleep(chance.uniform(0.0, 0.2))

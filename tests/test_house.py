@@ -1,10 +1,12 @@
 """The arrows of the house: who may import whom, and how many files a run passes."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from engine_cases import ROOT, SOURCE
 
 
@@ -95,3 +97,16 @@ def test_a_run_on_least_squares_passes_ten_files():
         "_validate.py"
     }
     assert len(files) <= 10, sorted(files)
+
+
+@pytest.mark.long
+def test_every_file_of_tests_is_whole_on_one_worker():
+    """As `make test` runs them: what a file sets up once is then set up once."""
+    files = ["tests/test_schedules.py", "tests/test_grids.py"]
+    command = [sys.executable, "-m", "pytest", "-vv", "-n", "2", "--dist", "loadfile", *files]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=500
+    )
+    found = set(re.findall(r"\[(gw\d)\].* (tests/\w+\.py)::", done.stdout))
+    assert len(found) == len(files), found  # a worker each
+    assert {name for _, name in found} == set(files)
