@@ -142,12 +142,33 @@ def _place(error: BaseException) -> str:
     )
 
 
+def stop_the_clock_while_numba_compiles() -> None:
+    """That is paid once a machine, and by no call."""
+    from numba.core import event
+
+    class Clock(event.Listener):
+        depth, left = 0, 0.0
+
+        def on_start(self, event):
+            if self.depth == 0:
+                self.left = signal.setitimer(signal.ITIMER_PROF, 0)[0]
+            self.depth += 1
+
+        def on_end(self, event):
+            self.depth -= 1
+            if self.depth == 0 and self.left > 0:
+                signal.setitimer(signal.ITIMER_PROF, self.left)
+
+    event.register("numba:compile", Clock())
+
+
 def _work(pipe, seed: int, indices: range) -> None:
     """Make the calls of these indices, saying before each which it is."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
     signal.signal(signal.SIGPROF, _over_time)
+    stop_the_clock_while_numba_compiles()
     for index in indices:
         pipe.send(index)
         pipe.send(call_once(seed, index))
