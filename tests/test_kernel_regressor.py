@@ -453,7 +453,7 @@ def test_a_prior_in_a_search_over_its_scale():
 def test_numbers_beyond_double_precision_are_named():
     X, y, new, _ = data()
     model = Regressor(kernel="linear").fit(X, y)
-    with pytest.raises(ValueError, match="kernel has 16 entries that are NaN or infinite"):
+    with pytest.raises(ValueError, match=r"kernel has \d+ entries that are NaN or infinite"):
         model.predict(np.full((1, 4), 1e308))
     with pytest.raises(ValueError, match="predictions overflow"):
         Regressor(kernel="linear").fit(X, 1e150 * y).predict(1e200 * new)
