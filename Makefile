@@ -9,8 +9,10 @@ DOCS_STAMP := $(VENV)/.installed-docs
 BROWSER_STAMP := $(VENV)/.installed-browser
 KATEX := docs/node_modules/katex/dist/katex.min.js
 SITE := docs/_build/html
-# Most of what is installed is never imported: what is, is compiled then.
+# Most of what is installed is never imported: what is, is compiled then, and kept even where the
+# environment says otherwise. Every process of the tests would compile the same modules again.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install install-torch test rounding test-long test-torch torch-others browser test-browser test-portable test-all mutate fuzz lint bench bridge reproduce docs docs-setup pages lock clean
 
