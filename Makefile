@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
 	@echo "make test        set up, lint, type-check, test (under 5 minutes)"
-	@echo "make test-long   what takes seconds each: every claim, every figure, every example (3 minutes)"
+	@echo "make test-long   what takes seconds each: every claim, every figure, every example (7 minutes)"
 	@echo "make test-torch  install PyTorch (a CPU build will do) and test weightnorm.torch"
 	@echo "make torch-others  fetch the optimiser tests of others and run them on weightnorm.torch (about a minute)"
 	@echo "make test-browser  drive the explorer in Chromium (4 minutes)"

@@ -34,6 +34,13 @@ def test_a_click_moves_the_start_and_arrows_too(opened, file):
     after = page.evaluate("weightnorm.startAt2d")
     assert after[0] - before[0] == pytest.approx(0.25, abs=2e-3)
     assert after[1] - before[1] == pytest.approx(0.05, abs=2e-3)
+    page.evaluate(
+        """() => { for (let i = 0; i < 3; i++) document.getElementById("plane").dispatchEvent(
+             new KeyboardEvent("keydown", { key: "ArrowUp" })); }"""
+    )
+    rest(page)
+    faster = page.evaluate("weightnorm.startAt2d[1]")  # than pictures are drawn: none is lost
+    assert faster - after[1] == pytest.approx(0.15, abs=5e-3)
 
 
 def test_the_phase_diagram_moves_scale_and_ratio(opened, file):

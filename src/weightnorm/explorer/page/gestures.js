@@ -3,6 +3,7 @@
 import { stepUnder } from "./curves.js";
 import { hasPhase } from "./phase.js";
 import { startPoint } from "./plane.js";
+import { startAt } from "./problems.js";
 import { significant, startAtPoint } from "./state.js";
 import { app, requestFrame, update } from "./store.js";
 
@@ -71,7 +72,8 @@ export function listenToPlane() {
       event.key];
     if (!move) return;
     event.preventDefault();
-    const [x, y] = startPoint(app.scene);
+    const { g, a, t } = app.state; // not what is drawn: keys may come faster than pictures
+    const [x, y] = startPoint({ problem: app.problem, start: startAt(app.problem, g, a, t) });
     moveStart(x + step * move[0], y + step * move[1], false);
   });
 }
