@@ -1,0 +1,130 @@
+"""Answers of the network experiment: paired intervals and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .hypotheses import HYPOTHESES, LEVEL, MARGIN, Hypothesis
+from .results import Results
+
+HOLDS, REVERSED, NOT_SHOWN = "holds", "reversed", "not shown"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over seeds and its interval.
+
+    Attributes
+    ----------
+    mean, low, high : float
+    count : int
+        The number of seeds.
+    """
+
+    mean: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the data says to a hypothesis.
+
+    Attributes
+    ----------
+    hypothesis : Hypothesis
+    interval : Interval
+        At 95 %.
+    strict : Interval
+        At the level that makes all hypotheses right together; it decides.
+    verdict : {"holds", "reversed", "not shown"}
+    """
+
+    hypothesis: Hypothesis
+    interval: Interval
+    strict: Interval
+    verdict: str
+
+
+def interval(values: Any, level: float = LEVEL) -> Interval:
+    """Student's interval of the mean of independent numbers, one per seed.
+
+    Parameters
+    ----------
+    values : (seeds,) array
+    level : float
+
+    Returns
+    -------
+    Interval
+
+    Examples
+    --------
+    >>> from weightnorm.experiments.network.analysis import interval
+    >>> found = interval([1.0, 2.0, 3.0])
+    >>> round(found.low, 3), found.mean, round(found.high, 3)
+    (-0.484, 2.0, 4.484)
+    """
+    from scipy.stats import t
+
+    values = np.asarray(values, dtype=float)
+    count, mean = len(values), float(np.mean(values))
+    if count < 2:
+        return Interval(mean, -np.inf, np.inf, count)
+    half = float(t.ppf(0.5 + level / 2.0, count - 1) * values.std(ddof=1) / np.sqrt(count))
+    return Interval(mean, mean - half, mean + half, count)
+
+
+def answers(found: Results) -> list[Answer]:
+    """The verdict on every hypothesis.
+
+    Parameters
+    ----------
+    found : Results
+
+    Returns
+    -------
+    list of Answer
+    """
+    strict = 1.0 - (1.0 - LEVEL) / len(HYPOTHESES)
+    answered = []
+    for hypothesis in HYPOTHESES:
+        values = hypothesis.compute(found)
+        decisive = interval(values, strict)
+        answered.append(
+            Answer(hypothesis, interval(values), decisive, verdict(hypothesis.kind, decisive))
+        )
+    return answered
+
+
+def verdict(kind: str, decisive: Interval) -> str:
+    """What an interval says.
+
+    Parameters
+    ----------
+    kind : {"less", "same"}
+    decisive : Interval
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from weightnorm.experiments.network.analysis import Interval, verdict
+    >>> verdict("less", Interval(-1.0, -1.5, -0.5, 20))
+    'holds'
+    >>> verdict("same", Interval(0.2, 0.1, 0.4, 20))
+    'not shown'
+    """
+    if kind == "same":
+        if decisive.low > -MARGIN and decisive.high < MARGIN:
+            return HOLDS
+        return REVERSED if decisive.low > MARGIN or decisive.high < -MARGIN else NOT_SHOWN
+    if decisive.high < 0.0:
+        return HOLDS
+    return REVERSED if decisive.low > 0.0 else NOT_SHOWN
