@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ._network import network
 from ._terminal import print_json, say
 
 
@@ -20,7 +21,8 @@ def reproduce(
         typer.Argument(
             help="all (the default), figure-1, figure-2, figure-3[-top|-bottom], "
             "figure-4[-top|-bottom], figure-5[-left|-right|-refined], phase-diagram, "
-            "beyond[-stability|-norms|-methods|-cycle|-decay]."
+            "beyond[-stability|-norms|-methods|-cycle|-decay]. By itself: network, which trains "
+            "networks with PyTorch (an hour or two, resumable; two minutes with --quick)."
         ),
     ] = None,
     quick: Annotated[
@@ -38,6 +40,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Where figures, data and the report go.")] = Path(
         "reproduced"
     ),
+    mnist: Annotated[
+        Path, typer.Option(help="For network: the folder of MNIST's files, see `make mnist`.")
+    ] = Path("data/mnist"),
     open_report: Annotated[
         bool, typer.Option("--open", help="Open the report in a browser.")
     ] = False,
@@ -57,6 +62,12 @@ def reproduce(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
+    if "network" in (figures or []):
+        if figures != ["network"] or open_report:
+            say(notes, "network goes by itself, without other figures and without --open", "red")
+            raise typer.Exit(2)
+        bar = Progress(*columns, console=notes, transient=True)
+        network(out, mnist, quick, seeds, as_json, bar, notes)
     try:
         with Progress(*columns, console=notes, transient=True) as bar:
             task = bar.add_task("reproducing", total=None)

@@ -12,7 +12,7 @@ from ..plot import end_norms
 from ..plot import path as draw_paths
 from ..plot.phase import draw_phase
 from ..plot.style import LOOKS, RC, SHORT
-from . import beyond
+from . import beyond, network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,6 +177,7 @@ _LAYOUTS = {  # rows, columns, width, height
     "readings": (1, 2, 10.0, 4.4),
     "refined": (1, 3, 13.0, 4.4),
     **beyond.LAYOUTS,
+    **network.LAYOUTS,
 }
 _KINDS: dict[str, Any] = {
     "sensing": _sensing,
@@ -187,4 +188,5 @@ _KINDS: dict[str, Any] = {
     "paths": _paths,
     "phase": _phase,
     **beyond.KINDS,
+    **network.KINDS,
 }

@@ -42,7 +42,8 @@ def unseen_norms(
     -------
     dict
         "unseen_start", "unseen_reached" and "unseen_predicted", each (count,): root mean squares
-        over classes. NaN where training diverged, or the theory says nothing of the arm.
+        over classes. NaN where training diverged or all features died, and where the theory says
+        nothing of the arm.
     """
     import torch
 
@@ -58,9 +59,10 @@ def unseen_norms(
 
 def _norms(arm: Arm, X: Any, start: Any, reached: Any, found: dict[str, float]) -> list[float]:
     """The three norms of a member."""
-    centred = X - X.mean(axis=0)  # a bias takes care of the means
-    _, sizes, seen = np.linalg.svd(centred, full_matrices=False)
+    _, sizes, seen = np.linalg.svd(X, full_matrices=False)  # not centred: gradients are in its rows
     seen = seen[sizes > RANK * sizes[0]]
+    if not len(seen):  # all features are dead
+        return [np.nan] * 3
     parts = [rows - (rows @ seen.T) @ seen for rows in (start, reached)]
     norms = [float(np.sqrt(np.mean(np.sum(part**2, axis=1)))) for part in parts]
     if arm.rule == "sgd" and arm.second != "decay":

@@ -191,12 +191,13 @@ class _Watch:
             self._weight.grad = None
 
     def traces(self, steps: int) -> dict[str, Any]:
-        """Means over classes, with NaN where training ended early."""
+        """Means over classes, with NaN where training ended early and for members that diverged."""
         found = self._monitor.to_dataset()
+        finite = self._weight.detach().flatten(1).isfinite().all(dim=1).numpy()
         moments = 1 + steps // self._monitor.every
         traces = {}
         for name in ("scale", "angle"):
             values = np.abs(found[name].values).reshape(found.sizes["step"], -1, CLASSES)
             traces[name] = np.full((moments, values.shape[1]), np.nan)
-            traces[name][: len(values)] = values.mean(axis=2)
+            traces[name][: len(values)] = np.where(finite, values.mean(axis=2), np.nan)
         return traces

@@ -1,0 +1,310 @@
+"""The page of the network experiment, written from its data: every number has an interval."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from ..experiments.network.analysis import Answer, Interval, answers, interval
+from ..experiments.network.dataset import from_dataset
+from ..experiments.network.hypotheses import LEVEL, MARGIN, excess
+from ..experiments.network.protocol import ARMS, BATCH, MOMENTUM
+from ..experiments.network.results import Results
+from ..figures.network import shown_setting
+
+LABELS = {arm.name: arm.label for arm in ARMS}
+SOURCES = ("the observation", "the paper's proposal", "the theory")
+
+
+def page(data: Any, figures: str) -> str:
+    """The page in Markdown.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+    figures : str
+        The folder of the figures, as the page sees it.
+
+    Returns
+    -------
+    str
+    """
+    found = from_dataset(data)
+    answered = answers(found)
+    parts = [
+        "# Does training only the direction of the last layer help a network?",
+        *_introduction(found),
+        "## Answers",
+        _verdicts(answered),
+        f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
+        _reading(found, answered),
+        "## Errors",
+        _errors(found),
+        f"![Test error against the start scale, averaged over settings, for seven ways to train "
+        f"the last layer]({figures}/network-scales.png)",
+        _robustness(found),
+        "### Setting by setting",
+        _settings(found),
+        f"![The same for each setting]({figures}/network-settings.png)",
+        "## What the last layer does meanwhile",
+        _meanwhile(found),
+        f"![Scale and angle of the last layer during training]({figures}/network-training.png)",
+        "## Predicted and reached",
+        _predicted(found, answered),
+        f"![Predicted and reached share of the unseen start]({figures}/network-unseen.png)",
+        "## How it was done",
+        *_methods(found),
+        "## Limits",
+        *_limits(found),
+    ]
+    return "\n\n".join(_wrapped(part) for part in parts) + "\n"
+
+
+def _wrapped(part: str) -> str:
+    if part.startswith(("#", "|", "```")):
+        return part
+    if part.startswith("- "):
+        items = part.split("\n- ")
+        return "\n".join(
+            textwrap.fill(item.removeprefix("- "), 100, initial_indent="- ", subsequent_indent="  ")
+            for item in items
+        )
+    return textwrap.fill(part, 100, break_on_hyphens=False, break_long_words=False)
+
+
+def shown(found: Interval, digits: int = 2) -> str:
+    """A mean with its interval, such as "−0.12 [−0.30, +0.06]"."""
+    values = (found.mean, found.low, found.high)
+    texts = [f"{value:+.{digits}f}".replace("-", "−") for value in values]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def level(found: Interval, digits: int = 2) -> str:
+    """The same of what is no difference, such as "4.51 [4.40, 4.62]"."""
+    return f"{found.mean:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+
+
+def _introduction(found: Results) -> list[str]:
+    size = found.size
+    runs = len(size.settings) * len(ARMS) * (len(size.scales) + len(size.kept_scales)) * size.seeds
+    tuning = len(size.settings) * len(ARMS) * len(size.scales) * size.budget
+    return [
+        "The paper was moved by an observation: that training only the direction of a network's "
+        "last layer, not its scale, improves generalisation. And it proposes to freeze the scale "
+        "first and to thaw it later. Its theory, for least squares, says something else: that "
+        "the end of training depends less on the scale of the start. This page puts all three to "
+        f"the test on real networks, with hypotheses that were written down and committed before "
+        f"the run: {runs:,} trained networks, after {tuning:,} for tuning.",
+        "The command that repeats it, and goes on where it was interrupted, is",
+        "```sh\nmake install-torch mnist      # PyTorch, and MNIST's files with their checksums\n"
+        ".venv/bin/weightnorm reproduce network            # more than an hour on two cores\n"
+        ".venv/bin/weightnorm reproduce network --quick    # a small version, in two minutes\n```",
+        "Every number below is from its data file, "
+        "[benchmarks/network.nc](../../benchmarks/network.nc). Intervals in brackets are Student's "
+        f"at {LEVEL:.0%}, over {size.seeds} paired seeds, unless they are said to be wider.",
+    ]
+
+
+def _verdicts(answered: list[Answer]) -> str:
+    rows = ["| whose | hypothesis | mean and decisive interval | verdict |", "|---|---|---:|---|"]
+    for source in SOURCES:
+        for answer in answered:
+            asked = answer.hypothesis
+            if asked.source == source:
+                unit = {"percentage points": "points", "natural logarithms": "log"}.get(
+                    asked.unit, asked.unit
+                )
+                rows.append(
+                    f"| {source} | `{asked.id}`: {asked.statement} | "
+                    f"{shown(answer.strict)} {unit} | **{answer.verdict}** |"
+                )
+    return "\n".join(rows)
+
+
+def _reading(found: Results, answered: list[Answer]) -> str:
+    count = len(answered)
+    return (
+        f"A decisive interval is wider than {LEVEL:.0%}: all {count} together are right with that "
+        "probability (Bonferroni). A hypothesis of less holds if its interval lies below zero, is "
+        f"reversed if it lies above, and is otherwise not shown; one of equality holds within "
+        f"± {MARGIN:g} points. In the figure thick lines are the {LEVEL:.0%} intervals, thin ones "
+        "the decisive ones."
+    )
+
+
+def _errors(found: Results) -> str:
+    size = found.size
+    heads = " | ".join(f"{scale:g} ×" for scale in size.scales)
+    rows = [
+        f"| trained by | {heads} | best | {size.kept_scales[0]:g} × kept | "
+        f"{size.kept_scales[1]:g} × kept |",
+        "|---|" + "---:|" * (len(size.scales) + 3),
+    ]
+    for arm in LABELS:
+        tuned = [
+            interval(found.average(lambda s, x=x, a=arm: found.error(s, a, x))) for x in size.scales
+        ]
+        best = interval(found.average(lambda s, a=arm: found.error(s, a, found.best_scale(s, a))))
+        kept = [
+            interval(found.average(lambda s, x=x, a=arm: found.kept_error(s, a, x)))
+            for x in size.kept_scales
+        ]
+        cells = " | ".join(f"{each.mean:.2f} ± {each.high - each.mean:.2f}" for each in
+                           (*tuned, best, *kept))  # fmt: skip
+        rows.append(f"| {LABELS[arm]} | {cells} |")
+    return "\n".join(rows)
+
+
+def _robustness(found: Results) -> str:
+    def cost(arm: str, kept: bool) -> str:
+        return shown(interval(found.average(lambda s: excess(found, s, arm, kept))))
+
+    diverged = {
+        arm: 100.0
+        * float(np.mean([found.array(s, arm, "kept_diverged").mean() for s in found.names()]))
+        for arm in LABELS
+    }
+    worst = ", ".join(f"{LABELS[a]} {v:.1f} %" for a, v in diverged.items() if v > 0.0) or "none"
+    listed = "; ".join(
+        f"{LABELS[a]} {cost(a, True)} with rates kept and {cost(a, False)} with rates tuned there"
+        for a in ("sgd", "wn", "rpgd", "frozen")
+    )
+    return (
+        "The table has test errors in per cent, means over the settings with cross-entropy, with "
+        "half the width of their intervals; *best* is the start scale with the smallest error on "
+        "the validation set, *kept* has the rates tuned at 1 ×. What the smallest and the largest "
+        f"start cost over the default one, in points: {listed}. Of the runs with kept rates these "
+        f"diverged, and count as guessing: {worst}."
+    )
+
+
+def _settings(found: Results) -> str:
+    rows = [
+        "| setting | SGD at 1 × | frozen − SGD | frozen − SGD, best scales | "
+        "freeze-thaw − rPGD | WN − SGD |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name in found.names() + found.names("squares"):
+
+        def gap(one: str, other: str, name: str = name) -> str:
+            return shown(interval(found.error(name, one, 1.0) - found.error(name, other, 1.0)))
+
+        best = interval(
+            found.error(name, "frozen", found.best_scale(name, "frozen"))
+            - found.error(name, "sgd", found.best_scale(name, "sgd"))
+        )
+        scales = f"{found.best_scale(name, 'frozen'):g} ×, {found.best_scale(name, 'sgd'):g} ×"
+        rows.append(
+            f"| {name} | {level(interval(found.error(name, 'sgd', 1.0)))} | "
+            f"{gap('frozen', 'sgd')} | {shown(best)} ({scales}) | "
+            f"{gap('freeze-thaw', 'rpgd')} | {gap('wn', 'sgd')} |"
+        )
+    return "\n".join(rows)
+
+
+def _meanwhile(found: Results) -> str:
+    name, size = shown_setting(found), found.size
+
+    def grown(arm: str, scale: float) -> str:
+        place = size.scales.index(scale)
+        norms = found.array(name, arm, "norm")[place]
+        return level(interval(norms))
+
+    listed = "; ".join(
+        f"from {scale:g} × SGD ends at {grown('sgd', scale)}, WN at {grown('wn', scale)}, rPGD at "
+        f"{grown('rpgd', scale)}"
+        for scale in (size.scales[0], 1.0, size.scales[-1])
+    )
+    return (
+        f"Means over seeds and classes in the setting {name}, by `Monitor` (of SGD through an "
+        "`RPGD` that never moves): the scale g of a row, and the angle that it turns in one step. "
+        "The grey line is where scales thaw or freeze; rates fall to zero over the last fifth. "
+        f"Norms of the rows at the end, root mean square over classes: {listed}."
+    )
+
+
+def _predicted(found: Results, answered: list[Answer]) -> str:
+    names = [name for name in found.names() if found.has_unseen(name)]
+    by_id = {answer.hypothesis.id: answer for answer in answered}
+
+    def kept(arm: str, scale: float, key: str) -> str:
+        place = found.size.scales.index(scale)
+        logs = [
+            np.log(found.array(n, arm, f"unseen_{key}") / found.array(n, arm, "unseen_start"))
+            for n in names
+        ]
+        return f"{np.exp(np.nanmean([each[place] for each in logs])):.2f}"
+
+    listed = "; ".join(
+        f"{LABELS[arm]} "
+        + ", ".join(
+            f"{kept(arm, scale, 'reached')} from {scale:g} ×"
+            for scale in (found.size.scales[0], 1.0, found.size.scales[-1])
+        )
+        for arm in ("sgd", "wn", "rpgd", "frozen")
+    )
+    return (
+        "On fixed features the theory knows, for every loss and at every moment, what a row has "
+        "kept of that part of its start which the features cannot see: all of it with SGD, less "
+        "with WN and rPGD. Here the features are those at the end of training, and they have "
+        "moved all the while, so nothing is promised. Geometric means of what is there at the end "
+        f"over what was there at the start: {listed}. More than 1 means that the row has learnt "
+        "from features which moved on. The difference to SGD, over all start scales, is "
+        f"{shown(by_id['wn-forgets'].interval)} (WN) and {shown(by_id['rpgd-forgets'].interval)} "
+        "(rPGD) in natural logarithms. Against saying that the start is kept, the prediction "
+        f"changes the relative miss by {shown(by_id['end-predicted'].interval)}. In the figure, "
+        "points on the line are predicted rightly; shares under 0.001 are drawn there."
+    )
+
+
+def _methods(found: Results) -> list[str]:
+    size = found.size
+    steps = ", ".join(f"{n:,} steps on {s:,} of {d}" for d, s, n in size.steps)
+    chosen = np.concatenate(
+        [found.array(s, a, "chosen")[:, 0] for s in found.names() for a in LABELS]
+    )
+    edges = [float(np.mean(np.isclose(chosen, rate))) for rate in (size.rates[0], size.rates[-1])]
+    return [
+        "- **Data**: MNIST (2 × 2 pixels averaged to 14 × 14, its own test set of 10,000, 2,000 "
+        "for validation) and scikit-learn's digits (8 × 8; 297 for validation, 1,000 for test). "
+        "In settings called *noise* 20 % of the training labels are wrong.\n"
+        "- **Networks**: an MLP with one hidden layer of 512 ReLUs, and a CNN with two "
+        "convolutions (3 × 3, then 2 × 2 with stride 2) whose maps, 784 or 512 numbers, are the "
+        "features of the last layer. At 1 × its rows have norm 1/√3, torch's own on average, and "
+        "all the same one.\n"
+        f"- **Training**: {steps}; batches of {BATCH}, momentum {MOMENTUM:g}, constant rates that "
+        "fall to zero over the last fifth. The body and the biases are trained by SGD in every "
+        "arm; the last layer by SGD, `WeightNormSGD` or `RPGD` with one scale per class, frozen by "
+        "a ratio of 0 and by `FreezeThaw`, switched half-way. Cross-entropy; *squares* is squared "
+        "error, left out of all averages.\n"
+        f"- **Tuning**: for every arm, setting and start scale the same budget of {size.budget} "
+        f"networks: {len(size.rates)} rates from {size.rates[0]:g} to {size.rates[-1]:g}, then "
+        "three other values of one more number (the factor of the last layer's rate for SGD and "
+        "the frozen scale, that of the scale's rate for WN, rPGD and the two-phase arms, the decay "
+        f"for weight decay), {size.tuning_seeds} tuning seeds each, by the error on the validation "
+        f"set. The best rate was the smallest tried in {edges[0]:.1%} of the cases and the largest "
+        f"in {edges[1]:.1%}.\n"
+        "- **The rate of a direction** is η/g0² with g0 the start's norm (the default one for "
+        "smaller starts that are not frozen), which is what WN does by itself: the largest stable "
+        "step goes as 1/g². The scale's rate is η. *Kept* rates keep η and this rule.\n"
+        "- **Seeds** are training sets, wrong labels, starts of the network and orders of "
+        "batches, the same for all arms and start scales: differences are paired.",
+    ]
+
+
+def _limits(found: Results) -> list[str]:
+    return [
+        "- Two data sets of small digits, two small networks, one batch size, one momentum, a "
+        "fixed number of steps. Nothing here speaks of large networks, or of normalisation "
+        "layers.\n"
+        "- Intervals are over seeds, with settings as they are: they say what other seeds would "
+        "give here, not what other data would. All seeds share MNIST's test set; the digits "
+        "share their 1,797 images, so a tuning seed may have validated on another seed's test "
+        "images, alike for all arms.\n"
+        "- What is tuned is tuned coarsely: half a decade between rates. An arm whose errors bend "
+        "more sharply with its rate loses more by that.\n"
+        "- A seed's pilot runs with tuning seeds, looked at before the hypotheses were written, "
+        "chose the range of rates and the number of steps."
+    ]
