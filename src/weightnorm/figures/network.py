@@ -24,7 +24,7 @@ LOOKS = {  # colour, dashes, marker
     "sgd-decay": (SKY, "--", "P"),
 }
 APART = 1.04  # between arms, so that their intervals do not cover each other
-COLOURS = {"holds": GREEN, "reversed": ORANGE, "not shown": "0.45"}
+COLOURS = {"holds": GREEN, "reversed": ORANGE, "differs": ORANGE, "not shown": "0.45"}
 
 
 def _line(ax: Any, x: Any, runs: Any, arm: str) -> None:
@@ -41,7 +41,7 @@ def _line(ax: Any, x: Any, runs: Any, arm: str) -> None:
     )  # fmt: skip
 
 
-def _percent(axis: Any) -> None:
+def _plain_numbers(axis: Any) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -53,7 +53,7 @@ def _scales(ax: Any, scales: Any) -> None:
     ax.set(xscale="log", yscale="log")
     ax.set_xticks(scales, labels=[f"{scale:g}" for scale in scales])
     ax.xaxis.set_minor_locator(_nothing())
-    _percent(ax.yaxis)
+    _plain_numbers(ax.yaxis)
     clean(ax)
 
 
@@ -112,8 +112,8 @@ def verdicts(figure: Figure, axes: Any, data: Any) -> None:
     axes.axvline(0.0, color="black", linewidth=0.8)
     axes.set_yticks(range(len(found)), labels=[a.hypothesis.id for a in reversed(found)])
     axes.set_xscale("symlog", linthresh=1.0)
-    for verdict, colour in COLOURS.items():
-        axes.plot([], [], color=colour, lw=4, label=verdict)
+    for verdict in dict.fromkeys(answer.verdict for answer in found):
+        axes.plot([], [], color=COLOURS[verdict], lw=4, label=verdict)
     axes.set_xlabel("difference in test error, percentage points (linear within ± 1)")
     axes.legend(frameon=False, fontsize=9)
     clean(axes)
@@ -140,6 +140,8 @@ def training(figure: Figure, axes: Any, data: Any) -> None:
                 )  # fmt: skip
             ax.axvline(SWITCH * steps, color="0.8", linewidth=0.8, zorder=0)
             ax.set_yscale("log")
+            if row == 0:
+                _plain_numbers(ax.yaxis)
             clean(ax)
         axes[0, column].set_title(f"from {scale:g} ×", fontsize=10)
         axes[1, column].set_xlabel("step")

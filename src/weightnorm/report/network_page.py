@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..experiments.network.analysis import Answer, Interval, answers, interval
+from ..experiments.network.analysis import Answer, Interval, answers, interval, over_settings
 from ..experiments.network.dataset import from_dataset
 from ..experiments.network.hypotheses import LEVEL, MARGIN, excess
 from ..experiments.network.protocol import ARMS, BATCH, MOMENTUM
@@ -37,7 +37,7 @@ def page(data: Any, figures: str) -> str:
         "# Does training only the direction of the last layer help a network?",
         *_introduction(found),
         "## Answers",
-        _verdicts(answered),
+        _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
         _reading(found, answered),
         "## Errors",
@@ -107,8 +107,11 @@ def _introduction(found: Results) -> list[str]:
     ]
 
 
-def _verdicts(answered: list[Answer]) -> str:
-    rows = ["| whose | hypothesis | mean and decisive interval | verdict |", "|---|---|---:|---|"]
+def _verdicts(found: Results, answered: list[Answer]) -> str:
+    rows = [
+        "| whose | hypothesis | decisive interval, over seeds | 95 % over settings | verdict |",
+        "|---|---|---:|---:|---|",
+    ]
     for source in SOURCES:
         for answer in answered:
             asked = answer.hypothesis
@@ -118,7 +121,8 @@ def _verdicts(answered: list[Answer]) -> str:
                 )
                 rows.append(
                     f"| {source} | `{asked.id}`: {asked.statement} | "
-                    f"{shown(answer.strict)} {unit} | **{answer.verdict}** |"
+                    f"{shown(answer.strict)} {unit} | {shown(over_settings(asked, found))} | "
+                    f"**{answer.verdict}** |"
                 )
     return "\n".join(rows)
 

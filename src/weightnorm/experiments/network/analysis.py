@@ -10,7 +10,7 @@ import numpy as np
 from .hypotheses import HYPOTHESES, LEVEL, MARGIN, Hypothesis
 from .results import Results
 
-HOLDS, REVERSED, NOT_SHOWN = "holds", "reversed", "not shown"
+HOLDS, REVERSED, DIFFERS, NOT_SHOWN = "holds", "reversed", "differs", "not shown"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Answer:
         At 95 %.
     strict : Interval
         At the level that makes all hypotheses right together; it decides.
-    verdict : {"holds", "reversed", "not shown"}
+    verdict : {"holds", "reversed", "differs", "not shown"}
     """
 
     hypothesis: Hypothesis
@@ -101,6 +101,27 @@ def answers(found: Results) -> list[Answer]:
     return answered
 
 
+def over_settings(hypothesis: Hypothesis, found: Results) -> Interval:
+    """The interval of a hypothesis' mean when settings, not seeds, are what is drawn at random.
+
+    It is not what decides. All seeds of a setting share rates that were tuned once: how well that
+    went differs from setting to setting, so it is in this interval, and not in that over seeds.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    found : Results
+
+    Returns
+    -------
+    Interval
+    """
+    names = found.names()
+    if hypothesis.unit != "percentage points":
+        names = [name for name in names if found.has_unseen(name)]
+    return interval([np.mean(hypothesis.compute(found.only([name]))) for name in names])
+
+
 def verdict(kind: str, decisive: Interval) -> str:
     """What an interval says.
 
@@ -124,7 +145,7 @@ def verdict(kind: str, decisive: Interval) -> str:
     if kind == "same":
         if decisive.low > -MARGIN and decisive.high < MARGIN:
             return HOLDS
-        return REVERSED if decisive.low > MARGIN or decisive.high < -MARGIN else NOT_SHOWN
+        return DIFFERS if decisive.low > MARGIN or decisive.high < -MARGIN else NOT_SHOWN
     if decisive.high < 0.0:
         return HOLDS
     return REVERSED if decisive.low > 0.0 else NOT_SHOWN

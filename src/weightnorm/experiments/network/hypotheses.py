@@ -4,10 +4,10 @@ Every hypothesis is a number per seed, averaged over the settings with cross-ent
 points of test error unless it says otherwise (the last three: logarithms or shares, over the
 settings in which features outnumber samples, all start scales and fewer seeds). It is judged by one
 interval, Student's t over seeds, at a level that leaves a chance of 5 % for *any* of them to be
-wrong (Bonferroni). "Less than zero" holds if the interval lies below zero, is reversed if it lies
-above, and is otherwise not shown: the interval then says how large the effect can still be. "The
-same" holds if the interval lies within ± `MARGIN`, is reversed if it lies outside, and is otherwise
-not shown.
+wrong (Bonferroni), given the settings and the rates that were tuned for them. "Less than zero"
+holds if the interval lies below zero, is reversed if it lies above, and is otherwise not shown: the
+interval then says how large the effect can still be. "The same" holds if the interval lies within ±
+`MARGIN`, differs if it lies outside, and is otherwise not shown.
 """
 
 from __future__ import annotations
@@ -82,31 +82,45 @@ def more_robust(one: str, other: str, kept: bool) -> Callable[[Results], Any]:
     )
 
 
-def _unseen(found: Results, arm: str, number: Callable[[Any, Any, Any], Any]) -> Any:
-    """A number of (start, reached, predicted) unseen norms: mean over scales and settings."""
-    names = ("unseen_start", "unseen_reached", "unseen_predicted")
+def _unseen(found: Results, compute: Callable[[str], Any]) -> Any:
+    """The mean over settings and start scales of a number (scales, seeds) of unseen parts; where a
+    run failed it is left out, in all arms that the number compares.
+    """
     settings = [name for name in found.names() if found.has_unseen(name)]
-    each = [number(*(found.array(name, arm, key) for key in names)) for name in settings]
-    return np.nanmean(np.concatenate(each), axis=0)
+    return np.nanmean(np.concatenate([compute(name) for name in settings]), axis=0)
+
+
+def kept_share(found: Results, setting: str, arm: str, key: str = "reached") -> Any:
+    """The logarithm of what is there at the end of the unseen start, or is predicted."""
+    start = found.array(setting, arm, "unseen_start")
+    return np.log(found.array(setting, arm, f"unseen_{key}") / start)
 
 
 def forgets_more(one: str, other: str) -> Callable[[Results], Any]:
     """The difference of two arms in the logarithm of what is kept of the unseen start."""
+    return lambda found: _unseen(
+        found, lambda s: kept_share(found, s, one) - kept_share(found, s, other)
+    )
 
-    def kept(start: Any, reached: Any, predicted: Any) -> Any:
-        return np.log(reached / start)
 
-    return lambda found: _unseen(found, one, kept) - _unseen(found, other, kept)
+def missed(found: Results, setting: str, arm: str, guess: Any) -> Any:
+    """|guess − reached| / (start + reached) of the unseen part, (scales, seeds)."""
+    start, reached = (found.array(setting, arm, f"unseen_{key}") for key in ("start", "reached"))
+    return np.abs(guess - reached) / (start + reached)
 
 
 def nearer_than_start(found: Results) -> Any:
     """How much nearer the predicted unseen part is to the reached one than the start is."""
 
-    def gain(start: Any, reached: Any, predicted: Any) -> Any:
-        missed = np.abs(predicted - reached) - np.abs(start - reached)
-        return missed / (start + reached)
+    def gain(setting: str) -> Any:
+        gains = [
+            missed(found, setting, arm, found.array(setting, arm, "unseen_predicted"))
+            - missed(found, setting, arm, found.array(setting, arm, "unseen_start"))
+            for arm in ("wn", "rpgd")
+        ]
+        return np.nanmean(gains, axis=0)
 
-    return 0.5 * (_unseen(found, "wn", gain) + _unseen(found, "rpgd", gain))
+    return _unseen(found, gain)
 
 
 KEPT = "mean error from 0.1 × and 10 × with the rates tuned at 1 ×, less the error at 1 ×"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,12 @@ class Results:
     def names(self, loss: str = "entropy") -> list[str]:
         """The settings with a loss."""
         return [setting.name for setting in self.size.settings if setting.loss == loss]
+
+    def only(self, names: list[str]) -> Results:
+        """The same with some of the settings only."""
+        kept = tuple(setting for setting in self.size.settings if setting.name in names)
+        arrays = {key: value for key, value in self.arrays.items() if key[0] in names}
+        return Results(replace(self.size, settings=kept), arrays)
 
     def array(self, setting: str, arm: str, name: str) -> Any:
         """An array of a shard."""
