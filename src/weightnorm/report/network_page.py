@@ -98,7 +98,7 @@ def _introduction(found: Results) -> list[str]:
         f"the test on real networks, with hypotheses that were written down and committed before "
         f"the run: {runs:,} trained networks, after {tuning:,} for tuning.",
         "The command that repeats it, and goes on where it was interrupted, is",
-        "```sh\nmake install-torch mnist      # PyTorch, and MNIST's files with their checksums\n"
+        "```text\nmake install-torch mnist      # PyTorch, and MNIST's files with their checksums\n"
         ".venv/bin/weightnorm reproduce network            # more than an hour on two cores\n"
         ".venv/bin/weightnorm reproduce network --quick    # a small version, in two minutes\n```",
         "Every number below is from its data file, "

@@ -155,7 +155,11 @@ FULL = Size(
     + _settings("mnist", (500,), "squares")[::2]  # the MLP's
 )
 QUICK = Size(
-    _settings("digits", (500,)) + _settings("digits", (500,), "squares")[:1],
+    (
+        Setting("digits", 500, 0.0, "mlp"),
+        Setting("digits", 500, 0.2, "cnn"),
+        Setting("digits", 500, 0.0, "mlp", "squares"),
+    ),
     scales=(0.1, 1.0, 10.0),
     rates=(0.01, 0.1, 1.0),
     seeds=3,
