@@ -9,6 +9,7 @@ import numpy as np
 from ..experiments.network.analysis import answers, interval
 from ..experiments.network.dataset import from_dataset
 from ..experiments.network.protocol import ARMS, BY_NAME, SWITCH
+from ..experiments.network.results import Results
 from ..plot.style import BLUE, GREEN, ORANGE, PINK, PURPLE, SKY, clean
 
 if TYPE_CHECKING:
@@ -67,14 +68,15 @@ def scales(figure: Figure, axes: Any, data: Any) -> None:
     """Error against the start scale, averaged over settings: tuned at each scale, and not."""
     found = from_dataset(data)
     size = found.size
+    low, high = size.kept_scales
+
+    def mean(look: Any, arm: str, scale: float) -> Any:
+        return found.average(lambda setting: look(setting, arm, scale))
+
     for arm in LOOKS:
-        tuned = [found.average(lambda s, x=x, a=arm: found.error(s, a, x)) for x in size.scales]
-        low, high = (
-            found.average(lambda s, x=x, a=arm: found.kept_error(s, a, x)) for x in size.kept_scales
-        )
-        default = tuned[size.scales.index(1.0)]
-        _line(axes[0], size.scales, tuned, arm)
-        _line(axes[1], (size.scales[0], 1.0, size.scales[-1]), [low, default, high], arm)
+        _line(axes[0], size.scales, [mean(found.error, arm, x) for x in size.scales], arm)
+        kept = [mean(found.kept_error, arm, x) for x in (low, high)]
+        _line(axes[1], (low, 1.0, high), [kept[0], mean(found.error, arm, 1.0), kept[1]], arm)
     titles = ("rates tuned at every start scale", "rates tuned at 1 × and kept")
     for ax, title in zip(axes, titles, strict=True):
         _scales(ax, size.scales)
@@ -150,7 +152,7 @@ def training(figure: Figure, axes: Any, data: Any) -> None:
     _legend(figure, axes[0, 0])
 
 
-def shown_setting(found: Any) -> str:
+def shown_setting(found: Results) -> str:
     """The setting whose training is drawn: the first with wrong labels."""
     return next(s.name for s in found.size.settings if s.noise > 0.0)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..experiments.network.analysis import Answer, Interval, answers, interval, over_settings
 from ..experiments.network.dataset import from_dataset
-from ..experiments.network.hypotheses import LEVEL, MARGIN, excess
+from ..experiments.network.hypotheses import LEVEL, MARGIN, excess, kept_share, missed
 from ..experiments.network.protocol import ARMS, BATCH, MOMENTUM
 from ..experiments.network.results import Results
-from ..figures.network import shown_setting
+from ..figures.network import FLOOR, shown_setting
 
 LABELS = {arm.name: arm.label for arm in ARMS}
+FAILED = 80.0  # per cent of test error: nothing was learnt, whether weights are finite or not
 SOURCES = ("the observation", "the paper's proposal", "the theory")
 
 
@@ -53,7 +55,9 @@ def page(data: Any, figures: str) -> str:
         f"![Scale and angle of the last layer during training]({figures}/network-training.png)",
         "## Predicted and reached",
         _predicted(found, answered),
-        f"![Predicted and reached share of the unseen start]({figures}/network-unseen.png)",
+        _unseen_table(found),
+        f"![Predicted and reached share of the unseen start, for every run that was measured: on "
+        f"the line they agree; shares under 0.001 are drawn there]({figures}/network-unseen.png)",
         "## How it was done",
         *_methods(found),
         "## Limits",
@@ -83,7 +87,8 @@ def shown(found: Interval, digits: int = 2) -> str:
 
 def level(found: Interval, digits: int = 2) -> str:
     """The same of what is no difference, such as "4.51 [4.40, 4.62]"."""
-    return f"{found.mean:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    text = f"{found.mean:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    return text.replace("-", "−")
 
 
 def _introduction(found: Results) -> list[str]:
@@ -146,15 +151,14 @@ def _errors(found: Results) -> str:
         f"{size.kept_scales[1]:g} × kept |",
         "|---|" + "---:|" * (len(size.scales) + 3),
     ]
+
+    def mean(look: Callable[..., Any], *arguments: Any) -> Interval:
+        return interval(found.average(lambda setting: look(setting, *arguments)))
+
     for arm in LABELS:
-        tuned = [
-            interval(found.average(lambda s, x=x, a=arm: found.error(s, a, x))) for x in size.scales
-        ]
-        best = interval(found.average(lambda s, a=arm: found.error(s, a, found.best_scale(s, a))))
-        kept = [
-            interval(found.average(lambda s, x=x, a=arm: found.kept_error(s, a, x)))
-            for x in size.kept_scales
-        ]
+        tuned = [mean(found.error, arm, scale) for scale in size.scales]
+        best = mean(found.best_error, arm)
+        kept = [mean(found.kept_error, arm, scale) for scale in size.kept_scales]
         cells = " | ".join(f"{each.mean:.2f} ± {each.high - each.mean:.2f}" for each in
                            (*tuned, best, *kept))  # fmt: skip
         rows.append(f"| {LABELS[arm]} | {cells} |")
@@ -165,12 +169,12 @@ def _robustness(found: Results) -> str:
     def cost(arm: str, kept: bool) -> str:
         return shown(interval(found.average(lambda s: excess(found, s, arm, kept))))
 
-    diverged = {
-        arm: 100.0
-        * float(np.mean([found.array(s, arm, "kept_diverged").mean() for s in found.names()]))
+    failed = {
+        arm: float(np.mean([found.kept_error(s, arm, x) > FAILED for s in found.names() for x in
+                            found.size.kept_scales]))
         for arm in LABELS
-    }
-    worst = ", ".join(f"{LABELS[a]} {v:.1f} %" for a, v in diverged.items() if v > 0.0) or "none"
+    }  # fmt: skip
+    worst = ", ".join(f"{LABELS[a]} {100 * v:.1f} %" for a, v in failed.items() if v > 0.0)
     listed = "; ".join(
         f"{LABELS[a]} {cost(a, True)} with rates kept and {cost(a, False)} with rates tuned there"
         for a in ("sgd", "wn", "rpgd", "frozen")
@@ -180,7 +184,7 @@ def _robustness(found: Results) -> str:
         "half the width of their intervals; *best* is the start scale with the smallest error on "
         "the validation set, *kept* has the rates tuned at 1 ×. What the smallest and the largest "
         f"start cost over the default one, in points: {listed}. Of the runs with kept rates these "
-        f"diverged, and count as guessing: {worst}."
+        f"ended no better than guessing (an error over {FAILED:.0f} %): {worst or 'none'}."
     )
 
 
@@ -195,10 +199,7 @@ def _settings(found: Results) -> str:
         def gap(one: str, other: str, name: str = name) -> str:
             return shown(interval(found.error(name, one, 1.0) - found.error(name, other, 1.0)))
 
-        best = interval(
-            found.error(name, "frozen", found.best_scale(name, "frozen"))
-            - found.error(name, "sgd", found.best_scale(name, "sgd"))
-        )
+        best = interval(found.best_error(name, "frozen") - found.best_error(name, "sgd"))
         scales = f"{found.best_scale(name, 'frozen'):g} ×, {found.best_scale(name, 'sgd'):g} ×"
         rows.append(
             f"| {name} | {level(interval(found.error(name, 'sgd', 1.0)))} | "
@@ -229,37 +230,54 @@ def _meanwhile(found: Results) -> str:
     )
 
 
+def _unseen_table(found: Results) -> str:
+    heads = " | ".join(f"{scale:g} ×" for scale in found.size.scales)
+    rows = [f"| trained by | | {heads} |", "|---|---|" + "---:|" * len(found.size.scales)]
+    names = [name for name in found.names() if found.has_unseen(name)]
+    for arm in LABELS:
+        for key in ("reached", "predicted"):
+            if np.isnan(found.array(names[0], arm, f"unseen_{key}")).all():
+                continue
+            with np.errstate(divide="ignore"):  # what is predicted may be nothing
+                logs = np.array([kept_share(found, name, arm, key) for name in names])
+            logs = np.maximum(logs, np.log(FLOOR))
+            cells = []
+            for place in range(len(found.size.scales)):
+                each = interval(np.nanmean(logs[:, place], axis=0))
+                low, mean, high = (_share(np.exp(v)) for v in (each.low, each.mean, each.high))
+                cells.append(f"{mean} [{low}, {high}]")
+            rows.append(f"| {LABELS[arm]} | {key} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _share(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.01 else f"{value:.3f}"
+
+
 def _predicted(found: Results, answered: list[Answer]) -> str:
     names = [name for name in found.names() if found.has_unseen(name)]
     by_id = {answer.hypothesis.id: answer for answer in answered}
 
-    def kept(arm: str, scale: float, key: str) -> str:
-        place = found.size.scales.index(scale)
-        logs = [
-            np.log(found.array(n, arm, f"unseen_{key}") / found.array(n, arm, "unseen_start"))
-            for n in names
-        ]
-        return f"{np.exp(np.nanmean([each[place] for each in logs])):.2f}"
+    def miss(guess: Callable[[str, str], Any]) -> str:
+        each = [missed(found, name, arm, guess(name, arm)) for name in names for arm in
+                ("wn", "rpgd")]  # fmt: skip
+        return level(interval(np.nanmean(np.concatenate(each), axis=0)))
 
-    listed = "; ".join(
-        f"{LABELS[arm]} "
-        + ", ".join(
-            f"{kept(arm, scale, 'reached')} from {scale:g} ×"
-            for scale in (found.size.scales[0], 1.0, found.size.scales[-1])
-        )
-        for arm in ("sgd", "wn", "rpgd", "frozen")
-    )
+    by_theory = miss(lambda name, arm: found.array(name, arm, "unseen_predicted"))
+    by_start = miss(lambda name, arm: found.array(name, arm, "unseen_start"))
+    by_zero = miss(lambda name, arm: 0.0)
     return (
         "On fixed features the theory knows, for every loss and at every moment, what a row has "
         "kept of that part of its start which the features cannot see: all of it with SGD, less "
         "with WN and rPGD. Here the features are those at the end of training, and they have "
-        "moved all the while, so nothing is promised. Geometric means of what is there at the end "
-        f"over what was there at the start: {listed}. More than 1 means that the row has learnt "
-        "from features which moved on. The difference to SGD, over all start scales, is "
-        f"{shown(by_id['wn-forgets'].interval)} (WN) and {shown(by_id['rpgd-forgets'].interval)} "
-        "(rPGD) in natural logarithms. Against saying that the start is kept, the prediction "
-        f"changes the relative miss by {shown(by_id['end-predicted'].interval)}. In the figure, "
-        "points on the line are predicted rightly; shares under 0.001 are drawn there."
+        "moved all the while, so nothing is promised. The table has what is there at the end over "
+        f"what was there at the start (geometric means over the {len(names)} settings in which "
+        f"features outnumber samples, {found.size.unseen_seeds} seeds; less than {FLOOR:g} counts "
+        "as that). More than 1 means that rows have learnt from features which then moved on. Over all start scales the logarithm "
+        f"for WN is {shown(by_id['wn-forgets'].interval)} from that of SGD, and for rPGD "
+        f"{shown(by_id['rpgd-forgets'].interval)}. How well WN's and rPGD's are guessed, as the "
+        f"mean of |guess − reached|/(start + reached): by the theory {by_theory}, by saying that "
+        f"all is kept {by_start}, by saying that nothing is {by_zero}."
     )
 
 
@@ -287,8 +305,8 @@ def _methods(found: Results) -> list[str]:
         f"networks: {len(size.rates)} rates from {size.rates[0]:g} to {size.rates[-1]:g}, then "
         "three other values of one more number (the factor of the last layer's rate for SGD and "
         "the frozen scale, that of the scale's rate for WN, rPGD and the two-phase arms, the decay "
-        f"for weight decay), {size.tuning_seeds} tuning seeds each, by the error on the validation "
-        f"set. The best rate was the smallest tried in {edges[0]:.1%} of the cases and the largest "
+        f"for weight decay), on {size.tuning_seeds} tuning seed(s) each, by the error on the "
+        f"validation set. The best rate was the smallest tried in {edges[0]:.1%} of the cases and the largest "
         f"in {edges[1]:.1%}.\n"
         "- **The rate of a direction** is η/g0² with g0 the start's norm (the default one for "
         "smaller starts that are not frozen), which is what WN does by itself: the largest stable "

@@ -61,10 +61,7 @@ def at_default(one: str, other: str) -> Callable[[Results], Any]:
 def at_best(one: str, other: str) -> Callable[[Results], Any]:
     """The same with the start scale chosen on the validation set, too."""
     return lambda found: found.average(
-        lambda s: (
-            found.error(s, one, found.best_scale(s, one))
-            - found.error(s, other, found.best_scale(s, other))
-        )
+        lambda s: found.best_error(s, one) - found.best_error(s, other)
     )
 
 

@@ -53,6 +53,10 @@ class Results:
         errors = self.array(setting, arm, "validation_error").mean(axis=2).min(axis=1)
         return self.size.scales[int(np.argmin(errors))]
 
+    def best_error(self, setting: str, arm: str) -> Any:
+        """Test errors in per cent at that start scale, (seeds,)."""
+        return self.error(setting, arm, self.best_scale(setting, arm))
+
     def has_unseen(self, setting: str) -> bool:
         """Whether the unseen part of the last layer was measured in a setting."""
         return "unseen_reached" in next(v for k, v in self.arrays.items() if k[0] == setting)
