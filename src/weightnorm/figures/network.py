@@ -53,15 +53,9 @@ def _plain_numbers(axis: Any) -> None:
 def _scales(ax: Any, scales: Any) -> None:
     ax.set(xscale="log", yscale="log")
     ax.set_xticks(scales, labels=[f"{scale:g}" for scale in scales])
-    ax.xaxis.set_minor_locator(_nothing())
+    ax.minorticks_off()
     _plain_numbers(ax.yaxis)
     clean(ax)
-
-
-def _nothing() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
 
 
 def scales(figure: Figure, axes: Any, data: Any) -> None:
@@ -95,11 +89,11 @@ def settings(figure: Figure, axes: Any, data: Any) -> None:
             runs = [found.error(name, arm, scale) for scale in found.size.scales]
             _line(ax, found.size.scales, runs, arm)
         _scales(ax, found.size.scales)
+        ax.tick_params(labelbottom=True)
         ax.set_title(name, fontsize=9)
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
-    figure.supxlabel("start scale of the last layer, × default", fontsize=10)
-    figure.supylabel("test error in %", fontsize=10)
+    figure.suptitle("test error in % against the start scale, × default, rates tuned", fontsize=11)
     _legend(figure, axes.flat[0])
 
 
@@ -114,6 +108,10 @@ def verdicts(figure: Figure, axes: Any, data: Any) -> None:
     axes.axvline(0.0, color="black", linewidth=0.8)
     axes.set_yticks(range(len(found)), labels=[a.hypothesis.id for a in reversed(found)])
     axes.set_xscale("symlog", linthresh=1.0)
+    low, high = axes.get_xlim()
+    marks = [mark for mark in (-30, -10, -3, -1, 0, 1, 3, 10, 30) if low <= mark <= high]
+    axes.set_xticks(marks, labels=[f"{mark:g}".replace("-", "−") for mark in marks])
+    axes.minorticks_off()
     for verdict in dict.fromkeys(answer.verdict for answer in found):
         axes.plot([], [], color=COLOURS[verdict], lw=4, label=verdict)
     axes.set_xlabel("difference in test error, percentage points (linear within ± 1)")
