@@ -1,9 +1,11 @@
 """The analysis of the network experiment on made-up numbers, and its stored page; no PyTorch."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from commands import run
 from pages import ROOT, load
 from scipy import stats
 
@@ -204,3 +206,16 @@ def test_the_stored_page_is_what_was_measured():
     assert found.size == FULL
     for kind in tool.KINDS:
         assert (tool.IMAGES / f"{kind}.png").exists()
+
+
+def test_the_command_says_what_it_needs_and_goes_by_itself(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    out = tmp_path / "out"
+    told = run("reproduce", "network", "--quick", "--out", out)
+    assert told.exit_code == 2
+    assert "make install-torch" in told.stderr
+    for more in (["figure-1"], ["--open"]):
+        told = run("reproduce", "network", *more, "--out", out)
+        assert told.exit_code == 2
+        assert "network goes by itself" in told.stderr
+    assert not out.exists()
