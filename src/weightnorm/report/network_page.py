@@ -14,6 +14,7 @@ from ..experiments.network.hypotheses import LEVEL, MARGIN, excess, kept_share, 
 from ..experiments.network.protocol import ARMS, BATCH, MOMENTUM
 from ..experiments.network.results import Results
 from ..figures.network import FLOOR, shown_setting
+from .network_words import level, shown, summary
 
 LABELS = {arm.name: arm.label for arm in ARMS}
 FAILED = 80.0  # per cent of test error: nothing was learnt, whether weights are finite or not
@@ -38,6 +39,9 @@ def page(data: Any, figures: str) -> str:
     parts = [
         "# Does training only the direction of the last layer help a network?",
         *_introduction(found),
+        "## In short",
+        summary(found, {answer.hypothesis.id: answer for answer in answered}),
+        "Intervals in this list are the wider, decisive ones.",
         "## Answers",
         _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
@@ -76,19 +80,6 @@ def _wrapped(part: str) -> str:
             for item in items
         )
     return textwrap.fill(part, 100, break_on_hyphens=False, break_long_words=False)
-
-
-def shown(found: Interval, digits: int = 2) -> str:
-    """A mean with its interval, such as "−0.12 [−0.30, +0.06]"."""
-    values = (found.mean, found.low, found.high)
-    texts = [f"{value:+.{digits}f}".replace("-", "−") for value in values]
-    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
-
-
-def level(found: Interval, digits: int = 2) -> str:
-    """The same of what is no difference, such as "4.51 [4.40, 4.62]"."""
-    text = f"{found.mean:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
-    return text.replace("-", "−")
 
 
 def _introduction(found: Results) -> list[str]:

@@ -1,0 +1,167 @@
+"""What the network experiment found, in sentences that follow from its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..experiments.network.analysis import HOLDS, NOT_SHOWN, Answer, Interval, interval
+from ..experiments.network.protocol import ARMS
+from ..experiments.network.results import Results
+
+
+def shown(found: Interval, digits: int = 2) -> str:
+    """A mean with its interval, such as "−0.12 [−0.30, +0.06]".
+
+    Parameters
+    ----------
+    found : Interval
+    digits : int
+
+    Returns
+    -------
+    str
+    """
+    values = (found.mean, found.low, found.high)
+    texts = [f"{value:+.{digits}f}".replace("-", "−") for value in values]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def level(found: Interval, digits: int = 2) -> str:
+    """The same of what is no difference, such as "4.51 [4.40, 4.62]".
+
+    Parameters
+    ----------
+    found : Interval
+    digits : int
+
+    Returns
+    -------
+    str
+    """
+    text = f"{found.mean:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    return text.replace("-", "−")
+
+
+def _chosen(answer: Answer, holds: str, otherwise: str, not_shown: str) -> str:
+    """The sentence that fits the verdict."""
+    return {HOLDS: holds, NOT_SHOWN: not_shown}.get(answer.verdict, otherwise)
+
+
+def summary(found: Results, answered: Mapping[str, Answer]) -> str:
+    """The findings as a list in Markdown.
+
+    Parameters
+    ----------
+    found : Results
+    answered : mapping of hypothesis id -> Answer
+
+    Returns
+    -------
+    str
+    """
+
+    def of(name: str) -> str:
+        return shown(answered[name].strict)
+
+    frozen = _chosen(
+        answered["direction-only"],
+        "It helps: with the scale frozen where torch starts it",
+        "It hurts: with the scale frozen where torch starts it",
+        "No gain is shown: with the scale frozen where torch starts it",
+    )
+    tuned = _chosen(
+        answered["direction-only-best"],
+        "where the scale it is frozen at is tuned as well, there is a gain",
+        "where the scale it is frozen at is tuned as well, it still hurts",
+        "where the scale it is frozen at is tuned as well, no difference is shown",
+    )
+    decay = _chosen(
+        answered["beyond-decay"],
+        "more than weight decay gives",
+        "weight decay does better",
+        "neither it nor weight decay is shown to do better",
+    )
+    first = _chosen(
+        answered["freeze-first"],
+        "helps, against a scale that is trained all the time",
+        "hurts, against a scale that is trained all the time",
+        "is not shown to help, against a scale that is trained all the time",
+    )
+    order = _chosen(
+        answered["order"],
+        "and the order matters as the paper says",
+        "and freezing last does better",
+        "and the order is not shown to matter",
+    )
+    return "\n".join(
+        [
+            f"- **The observation.** {frozen}, the test error differs from SGD's by "
+            f"{of('direction-only')} points; {tuned} ({of('direction-only-best')}); against SGD "
+            f"with tuned weight decay: {decay} ({of('beyond-decay')}).",
+            f"- **The proposal.** Freezing the scale first, and thawing it half-way, {first}: "
+            f"{of('freeze-first')} points; {order}: {of('order')}.",
+            f"- **The theory: robustness.** {_robust(answered)}",
+            f"- **The theory: no better optimum.** From the default start, WN differs from SGD by "
+            f"{of('wn-same-optimum')} points ({answered['wn-same-optimum'].verdict}, within the "
+            f"margin) and rPGD by {of('rpgd-same-optimum')} "
+            f"({answered['rpgd-same-optimum'].verdict}).",
+            f"- **The theory: forgetting.** {_forgetting(answered)}",
+            f"- **What did best.** {_ranking(found)}",
+        ]
+    )
+
+
+def _robust(answered: Mapping[str, Answer]) -> str:
+    parts = []
+    for name, label in (("wn", "WN"), ("rpgd", "rPGD")):
+        kept, tuned = answered[f"{name}-robust"], answered[f"{name}-robust-tuned"]
+        words = [
+            _chosen(each, "loses less than SGD", "loses more than SGD", "is not shown to lose less")
+            for each in (kept, tuned)
+        ]
+        parts.append(
+            f"{label} {words[0]} when the rates of the default start are kept "
+            f"({shown(kept.strict)} points), and {words[1]} when they are tuned again "
+            f"({shown(tuned.strict)})"
+        )
+    return f"From starts of a tenth and ten times the default scale, {'; '.join(parts)}."
+
+
+def _forgetting(answered: Mapping[str, Answer]) -> str:
+    parts = []
+    for name, label in (("wn-forgets", "WN"), ("rpgd-forgets", "rPGD")):
+        word = _chosen(
+            answered[name],
+            "keeps less than SGD",
+            "keeps more than SGD",
+            "is not shown to keep less than SGD",
+        )
+        parts.append(f"{label} {word} ({shown(answered[name].strict)} in natural logarithms)")
+    end = _chosen(
+        answered["end-predicted"],
+        "the theory on the final features says how much better than assuming that all is kept",
+        "the theory on the final features says it worse than assuming that all is kept",
+        "the theory on the final features is not shown to say how much better than assuming that "
+        "all is kept",
+    )
+    return (
+        "Of that part of its start which its final features cannot see, the last layer "
+        f"trained by {' and by '.join(parts)}; {end} ({shown(answered['end-predicted'].strict)})."
+    )
+
+
+def _ranking(found: Results) -> str:
+    def mean(arm: str) -> Any:
+        return found.average(lambda setting: found.best_error(setting, arm))
+
+    errors = {arm.name: mean(arm.name) for arm in ARMS}
+    order = sorted(errors, key=lambda name: float(errors[name].mean()))
+    labels = {arm.name: arm.label for arm in ARMS}
+    listed = ", ".join(f"{labels[name]} {level(interval(errors[name]))}" for name in order)
+    gap = shown(interval(errors[order[0]] - errors["sgd"]))
+    return (
+        "With rate, second number and start scale all chosen on the validation set, the mean test "
+        f"errors in per cent are: {listed}. The first differs from SGD by {gap} points at 95 %; "
+        "this comparison was not registered."
+    )
