@@ -41,7 +41,9 @@ def page(data: Any, figures: str) -> str:
         *_introduction(found),
         "## In short",
         summary(found, {answer.hypothesis.id: answer for answer in answered}),
-        "Intervals in this list are the wider, decisive ones.",
+        "Intervals in this list are the wider, decisive ones: what other seeds would give in these "
+        "settings. Settings differ more than seeds do; where the interval over settings, in the "
+        "next table, has zero inside, the sign depends on the setting.",
         "## Answers",
         _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..experiments.network.analysis import HOLDS, NOT_SHOWN, Answer, Interval, interval
+from ..experiments.network.analysis import (
+    HOLDS,
+    NOT_SHOWN,
+    Answer,
+    Interval,
+    interval,
+    setting_means,
+)
+from ..experiments.network.hypotheses import MARGIN
 from ..experiments.network.protocol import ARMS
 from ..experiments.network.results import Results
 
@@ -62,7 +70,10 @@ def summary(found: Results, answered: Mapping[str, Answer]) -> str:
     """
 
     def of(name: str) -> str:
-        return shown(answered[name].strict)
+        means = setting_means(answered[name].hypothesis, found)
+        below = sum(mean < 0.0 for mean in means)
+        where = f"below zero in {below} of {len(means)} settings"
+        return f"{shown(answered[name].strict)} points, {where}"
 
     frozen = _chosen(
         answered["direction-only"],
@@ -94,18 +105,22 @@ def summary(found: Results, answered: Mapping[str, Answer]) -> str:
         "and freezing last does better",
         "and the order is not shown to matter",
     )
+    same = {
+        name: _chosen(answered[name], "the same", "not the same", "not shown to be the same")
+        for name in ("wn-same-optimum", "rpgd-same-optimum")
+    }
     return "\n".join(
         [
             f"- **The observation.** {frozen}, the test error differs from SGD's by "
-            f"{of('direction-only')} points; {tuned} ({of('direction-only-best')}); against SGD "
-            f"with tuned weight decay: {decay} ({of('beyond-decay')}).",
+            f"{of('direction-only')}; {tuned}: {of('direction-only-best')}; and against SGD with "
+            f"tuned weight decay, {decay}: {of('beyond-decay')}.",
             f"- **The proposal.** Freezing the scale first, and thawing it half-way, {first}: "
-            f"{of('freeze-first')} points; {order}: {of('order')}.",
+            f"{of('freeze-first')}; {order}: {of('order')}.",
             f"- **The theory: robustness.** {_robust(answered)}",
-            f"- **The theory: no better optimum.** From the default start, WN differs from SGD by "
-            f"{of('wn-same-optimum')} points ({answered['wn-same-optimum'].verdict}, within the "
-            f"margin) and rPGD by {of('rpgd-same-optimum')} "
-            f"({answered['rpgd-same-optimum'].verdict}).",
+            f"- **The theory: no better optimum.** From the default start, WN's errors are "
+            f"{same['wn-same-optimum']} as SGD's within {MARGIN:g} points "
+            f"({of('wn-same-optimum')}), and rPGD's are {same['rpgd-same-optimum']} "
+            f"({of('rpgd-same-optimum')}).",
             f"- **The theory: forgetting.** {_forgetting(answered)}",
             f"- **What did best.** {_ranking(found)}",
         ]

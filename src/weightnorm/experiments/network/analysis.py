@@ -116,10 +116,25 @@ def over_settings(hypothesis: Hypothesis, found: Results) -> Interval:
     -------
     Interval
     """
+    return interval(setting_means(hypothesis, found))
+
+
+def setting_means(hypothesis: Hypothesis, found: Results) -> list[float]:
+    """The mean over seeds in each setting that a hypothesis averages over.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    found : Results
+
+    Returns
+    -------
+    list of float
+    """
     names = found.names()
     if hypothesis.unit != "percentage points":
         names = [name for name in names if found.has_unseen(name)]
-    return interval([np.mean(hypothesis.compute(found.only([name]))) for name in names])
+    return [float(np.mean(hypothesis.compute(found.only([name])))) for name in names]
 
 
 def verdict(kind: str, decisive: Interval) -> str:
