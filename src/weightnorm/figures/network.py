@@ -76,6 +76,7 @@ def scales(figure: Figure, axes: Any, data: Any) -> None:
         _scales(ax, size.scales)
         ax.set_title(title, fontsize=10)
         ax.set_xlabel("start scale of the last layer, × default")
+    axes[0].set_yscale("linear")  # here all are of one size
     axes[0].set_ylabel("test error in %, mean over settings")
     _legend(figure, axes[0])
 
@@ -109,7 +110,7 @@ def verdicts(figure: Figure, axes: Any, data: Any) -> None:
     axes.set_yticks(range(len(found)), labels=[a.hypothesis.id for a in reversed(found)])
     axes.set_xscale("symlog", linthresh=1.0)
     low, high = axes.get_xlim()
-    marks = [mark for mark in (-30, -10, -3, -1, 0, 1, 3, 10, 30) if low <= mark <= high]
+    marks = [mark for mark in (-30, -10, -3, -1, -0.5, 0, 0.5, 1, 3, 10, 30) if low <= mark <= high]
     axes.set_xticks(marks, labels=[f"{mark:g}".replace("-", "−") for mark in marks])
     axes.minorticks_off()
     for verdict in dict.fromkeys(answer.verdict for answer in found):

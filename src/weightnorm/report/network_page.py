@@ -42,8 +42,8 @@ def page(data: Any, figures: str) -> str:
         "## In short",
         summary(found, {answer.hypothesis.id: answer for answer in answered}),
         "Intervals in this list are the wider, decisive ones: what other seeds would give in these "
-        "settings. Settings differ more than seeds do; where the interval over settings, in the "
-        "next table, has zero inside, the sign depends on the setting.",
+        "settings. Settings differ more than seeds do: where the interval over settings, in the "
+        "next table, has zero inside, other settings may well turn the sign.",
         "## Answers",
         _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
@@ -101,7 +101,7 @@ def _introduction(found: Results) -> list[str]:
         ".venv/bin/weightnorm reproduce network --quick    # a small version, in two minutes\n```",
         "Every number below is from its data file, "
         "[benchmarks/network.nc](../../benchmarks/network.nc). Intervals in brackets are Student's "
-        f"at {LEVEL:.0%}, over {size.seeds} paired seeds, unless they are said to be wider.",
+        f"at {100 * LEVEL:.0f} %, over {size.seeds} paired seeds, unless they are said to be wider.",
     ]
 
 
@@ -128,10 +128,10 @@ def _verdicts(found: Results, answered: list[Answer]) -> str:
 def _reading(found: Results, answered: list[Answer]) -> str:
     count = len(answered)
     return (
-        f"A decisive interval is wider than {LEVEL:.0%}: all {count} together are right with that "
+        f"A decisive interval is wider than {100 * LEVEL:.0f} %: all {count} together are right with that "
         "probability (Bonferroni). A hypothesis of less holds if its interval lies below zero, is "
         f"reversed if it lies above, and is otherwise not shown; one of equality holds within "
-        f"± {MARGIN:g} points. In the figure thick lines are the {LEVEL:.0%} intervals, thin ones "
+        f"± {MARGIN:g} points. In the figure thick lines are the {100 * LEVEL:.0f} % intervals, thin ones "
         "the decisive ones."
     )
 
@@ -300,8 +300,8 @@ def _methods(found: Results) -> list[str]:
         "three other values of one more number (the factor of the last layer's rate for SGD and "
         "the frozen scale, that of the scale's rate for WN, rPGD and the two-phase arms, the decay "
         f"for weight decay), on {size.tuning_seeds} tuning seed(s) each, by the error on the "
-        f"validation set. The best rate was the smallest tried in {edges[0]:.1%} of the cases and "
-        f"the largest in {edges[1]:.1%}.\n"
+        f"validation set. The best rate was the smallest tried in {100 * edges[0]:.1f} % of the cases and "
+        f"the largest in {100 * edges[1]:.1f} %.\n"
         "- **The rate of a direction** is η/g0² with g0 the start's norm (the default one for "
         "smaller starts that are not frozen), which is what WN does by itself: the largest stable "
         "step goes as 1/g². The scale's rate is η. *Kept* rates keep η and this rule.\n"

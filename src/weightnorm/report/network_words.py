@@ -77,8 +77,8 @@ def summary(found: Results, answered: Mapping[str, Answer]) -> str:
 
     frozen = _chosen(
         answered["direction-only"],
-        "It helps: with the scale frozen where torch starts it",
-        "It hurts: with the scale frozen where torch starts it",
+        "It helps here, on average: with the scale frozen where torch starts it",
+        "It hurts here, on average: with the scale frozen where torch starts it",
         "No gain is shown: with the scale frozen where torch starts it",
     )
     tuned = _chosen(
@@ -95,8 +95,8 @@ def summary(found: Results, answered: Mapping[str, Answer]) -> str:
     )
     first = _chosen(
         answered["freeze-first"],
-        "helps, against a scale that is trained all the time",
-        "hurts, against a scale that is trained all the time",
+        "helps here, on average, against a scale that is trained all the time",
+        "hurts here, on average, against a scale that is trained all the time",
         "is not shown to help, against a scale that is trained all the time",
     )
     order = _chosen(
