@@ -16,6 +16,7 @@ from ..experiments.network.results import Results
 from ..figures.network import FLOOR, shown_setting
 from .network_words import level, shown, summary
 
+CHANCE = f"{100 * LEVEL:.0f} %"
 LABELS = {arm.name: arm.label for arm in ARMS}
 FAILED = 80.0  # per cent of test error: nothing was learnt, whether weights are finite or not
 SOURCES = ("the observation", "the paper's proposal", "the theory")
@@ -101,7 +102,7 @@ def _introduction(found: Results) -> list[str]:
         ".venv/bin/weightnorm reproduce network --quick    # a small version, in two minutes\n```",
         "Every number below is from its data file, "
         "[benchmarks/network.nc](../../benchmarks/network.nc). Intervals in brackets are Student's "
-        f"at {100 * LEVEL:.0f} %, over {size.seeds} paired seeds, unless they are said to be wider.",
+        f"at {CHANCE}, over {size.seeds} paired seeds, unless they are said to be wider.",
     ]
 
 
@@ -128,10 +129,10 @@ def _verdicts(found: Results, answered: list[Answer]) -> str:
 def _reading(found: Results, answered: list[Answer]) -> str:
     count = len(answered)
     return (
-        f"A decisive interval is wider than {100 * LEVEL:.0f} %: all {count} together are right with that "
+        f"A decisive interval is wider than {CHANCE}: all {count} together are right with that "
         "probability (Bonferroni). A hypothesis of less holds if its interval lies below zero, is "
         f"reversed if it lies above, and is otherwise not shown; one of equality holds within "
-        f"± {MARGIN:g} points. In the figure thick lines are the {100 * LEVEL:.0f} % intervals, thin ones "
+        f"± {MARGIN:g} points. In the figure thick lines are the {CHANCE} intervals, thin ones "
         "the decisive ones."
     )
 
@@ -281,7 +282,9 @@ def _methods(found: Results) -> list[str]:
     chosen = np.concatenate(
         [found.array(s, a, "chosen")[:, 0] for s in found.names() for a in LABELS]
     )
-    edges = [float(np.mean(np.isclose(chosen, rate))) for rate in (size.rates[0], size.rates[-1])]
+    edges = [
+        100.0 * float(np.mean(np.isclose(chosen, rate))) for rate in (size.rates[0], size.rates[-1])
+    ]
     return [
         "- **Data**: MNIST (2 × 2 pixels averaged to 14 × 14, its own test set of 10,000, 2,000 "
         "for validation) and scikit-learn's digits (8 × 8; 297 for validation, 1,000 for test). "
@@ -300,8 +303,8 @@ def _methods(found: Results) -> list[str]:
         "three other values of one more number (the factor of the last layer's rate for SGD and "
         "the frozen scale, that of the scale's rate for WN, rPGD and the two-phase arms, the decay "
         f"for weight decay), on {size.tuning_seeds} tuning seed(s) each, by the error on the "
-        f"validation set. The best rate was the smallest tried in {100 * edges[0]:.1f} % of the cases and "
-        f"the largest in {100 * edges[1]:.1f} %.\n"
+        f"validation set. The best rate was the smallest tried in {edges[0]:.1f} % of the cases "
+        f"and the largest in {edges[1]:.1f} %.\n"
         "- **The rate of a direction** is η/g0² with g0 the start's norm (the default one for "
         "smaller starts that are not frozen), which is what WN does by itself: the largest stable "
         "step goes as 1/g². The scale's rate is η. *Kept* rates keep η and this rule.\n"
