@@ -11,9 +11,10 @@ import numpy as np
 from ..experiments.network.analysis import Answer, Interval, answers, interval, over_settings
 from ..experiments.network.dataset import from_dataset
 from ..experiments.network.hypotheses import LEVEL, MARGIN, excess, kept_share, missed
-from ..experiments.network.protocol import ARMS, BATCH, MOMENTUM
+from ..experiments.network.protocol import ARMS
 from ..experiments.network.results import Results
 from ..figures.network import FLOOR, shown_setting
+from .network_methods import limits, methods
 from .network_words import level, shown, summary
 
 CHANCE = f"{100 * LEVEL:.0f} %"
@@ -44,11 +45,19 @@ def page(data: Any, figures: str) -> str:
         summary(found, {answer.hypothesis.id: answer for answer in answered}),
         "Intervals in this list are the wider, decisive ones: what other seeds would give in these "
         "settings. Settings differ more than seeds do: where the interval over settings, in the "
-        "next table, has zero inside, other settings may well turn the sign.",
+        "next table, has zero inside, other settings may well turn the sign, and the one after it "
+        "has parts of them alone.",
         "## Answers",
         _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
         _reading(found, answered),
+        "### On parts of the settings",
+        "Not registered, with intervals at "
+        + CHANCE
+        + ", over seeds and in points: labels that are "
+        "right, labels that are wrong, and the settings in which no arm's best rate at 1 × was the "
+        "smallest that was tried.",
+        _parts(found, answered),
         "## Errors",
         _errors(found),
         f"![Test error against the start scale, averaged over settings, for seven ways to train "
@@ -66,9 +75,9 @@ def page(data: Any, figures: str) -> str:
         f"![Predicted and reached share of the unseen start, for every run that was measured: on "
         f"the line they agree; shares under 0.001 are drawn there]({figures}/network-unseen.png)",
         "## How it was done",
-        *_methods(found),
+        *methods(found),
         "## Limits",
-        *_limits(found),
+        *limits(found),
     ]
     return "\n\n".join(_wrapped(part) for part in parts) + "\n"
 
@@ -124,6 +133,39 @@ def _verdicts(found: Results, answered: list[Answer]) -> str:
                     f"**{answer.verdict}** |"
                 )
     return "\n".join(rows)
+
+
+def _parts(found: Results, answered: list[Answer]) -> str:
+    names = found.names()
+    noisy = [name for name in names if "noise" in name]
+    inside = [
+        name
+        for name in names
+        if all(found.array(name, arm, "chosen")[_default(found), 0] > found.size.rates[0]
+               for arm in LABELS)
+    ]  # fmt: skip
+    parts = {
+        "right labels": [name for name in names if name not in noisy],
+        "wrong labels": noisy,
+        "no smallest rate": inside,
+    }
+    parts = {title: chosen for title, chosen in parts.items() if chosen}
+    heads = " | ".join(f"{title} ({len(chosen)})" for title, chosen in parts.items())
+    rows = [f"| hypothesis | all ({len(names)}) | {heads} |", "|---|" + "---:|" * (len(parts) + 1)]
+    for answer in answered:
+        asked = answer.hypothesis
+        if asked.unit == "percentage points":
+            cells = [
+                shown(interval(asked.compute(found.only(chosen))))
+                for chosen in (names, *parts.values())
+            ]
+            rows.append(f"| `{asked.id}` | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _default(found: Results) -> int:
+    """The place of the default start scale."""
+    return found.size.scales.index(1.0)
 
 
 def _reading(found: Results, answered: list[Answer]) -> str:
@@ -274,67 +316,3 @@ def _predicted(found: Results, answered: list[Answer]) -> str:
         f"mean of |guess − reached|/(start + reached): by the theory {by_theory}, by saying that "
         f"all is kept {by_start}, by saying that nothing is {by_zero}."
     )
-
-
-def _methods(found: Results) -> list[str]:
-    size = found.size
-    steps = ", ".join(f"{n:,} steps on {s:,} of {d}" for d, s, n in size.steps)
-    chosen = np.concatenate(
-        [found.array(s, a, "chosen")[:, 0] for s in found.names() for a in LABELS]
-    )
-    edges = [
-        100.0 * float(np.mean(np.isclose(chosen, rate))) for rate in (size.rates[0], size.rates[-1])
-    ]
-    return [
-        "- **Data**: MNIST (2 × 2 pixels averaged to 14 × 14, its own test set of 10,000, 2,000 "
-        "for validation) and scikit-learn's digits (8 × 8; 297 for validation, 1,000 for test). "
-        "In settings called *noise* 20 % of the training labels are wrong.\n"
-        "- **Networks**: an MLP with one hidden layer of 512 ReLUs, and a CNN with two "
-        "convolutions (3 × 3, then 2 × 2 with stride 2) whose maps, 784 or 512 numbers, are the "
-        "features of the last layer. At 1 × its rows have norm 1/√3, torch's own on average, and "
-        "all the same one.\n"
-        f"- **Training**: {steps}; batches of {BATCH}, momentum {MOMENTUM:g}, constant rates that "
-        "fall to zero over the last fifth. The body and the biases are trained by SGD in every "
-        "arm; the last layer by SGD, `WeightNormSGD` or `RPGD` with one scale per class, frozen by "
-        "a ratio of 0 and by `FreezeThaw`, switched half-way. Cross-entropy; *squares* is squared "
-        "error, left out of all averages.\n"
-        f"- **Tuning**: for every arm, setting and start scale the same budget of {size.budget} "
-        f"networks: {len(size.rates)} rates from {size.rates[0]:g} to {size.rates[-1]:g}, then "
-        "three other values of one more number (the factor of the last layer's rate for SGD and "
-        "the frozen scale, that of the scale's rate for WN, rPGD and the two-phase arms, the decay "
-        f"for weight decay), on {size.tuning_seeds} tuning seed(s) each, by the error on the "
-        f"validation set. The best rate was the smallest tried in {edges[0]:.1f} % of the cases "
-        f"and the largest in {edges[1]:.1f} %.\n"
-        "- **The rate of a direction** is η/g0² with g0 the start's norm (the default one for "
-        "smaller starts that are not frozen), which is what WN does by itself: the largest stable "
-        "step goes as 1/g². The scale's rate is η. *Kept* rates keep η and this rule.\n"
-        "- **Seeds** are training sets, wrong labels, starts of the network and orders of "
-        "batches, the same for all arms and start scales: differences are paired.",
-    ]
-
-
-def _limits(found: Results) -> list[str]:
-    return [
-        "- Two data sets of small digits, two small networks, one batch size, one momentum, a "
-        "fixed number of steps, no normalisation layers, no augmentation, no Adam. Only the last "
-        "layer has a scale and directions, and the body can make up for a scale that is frozen. "
-        "Nothing here speaks of large networks.\n"
-        "- Intervals over seeds are for these settings, with the rates that were tuned for them: "
-        "how the tuning went, by two seeds on a coarse grid, is not in them. The intervals over "
-        "settings have it, but settings are few, alike, and not a sample of anything.\n"
-        "- All seeds share MNIST's test set. Those of the digits share 1,797 images, so a tuning "
-        "seed may have seen another seed's test images, alike for all arms. Validation labels are "
-        "clean, and on MNIST four times as many as 500 training labels: better tuning than one "
-        "would have.\n"
-        "- With *kept* rates WN and rPGD adapt their direction's rate to the norm of the start, by "
-        "construction, and SGD does not: that is part of what is compared. Means are moved by runs "
-        "that fail altogether; the table says how many did.\n"
-        "- *Thaw, then freeze* trains the scale at full rates, *freeze, then thaw* while rates "
-        "fall: half as many steps are not half as much training. Weight decay is on the body's "
-        "weights, too.\n"
-        "- Points weigh settings with large errors most; the table has them one by one.\n"
-        "- Pilot runs with tuning seeds, before the hypotheses were written, chose the range of "
-        "rates and the number of steps. Two definitions were mended after the run had begun and "
-        "before any number they concern was there: what features see is taken from them as they "
-        "are, not centred, and runs that fail are left out of both arms that are compared.",
-    ]
