@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..experiments.network.analysis import interval
 from ..experiments.network.protocol import ARMS, BATCH, MOMENTUM
 from ..experiments.network.results import Results
+from .network_words import level
 
 
 def methods(found: Results) -> list[str]:
@@ -103,9 +105,10 @@ def _validation(found: Results) -> str:
         return ""
     place = found.size.scales.index(1.0)
     tuned = [found.array(n, "sgd", "validation_error")[place].mean(axis=1).min() for n in names]
-    tested = np.mean([found.error(n, "sgd", 1.0).mean() for n in names])
+    tested = interval(np.mean([found.error(n, "sgd", 1.0) for n in names], axis=0))
     return (
         " And they are easier: SGD at 1 ×, tuned, errs on "
-        f"{100 * np.mean(tuned):.1f} % of MNIST's last training images, which validate, and on "
-        f"{tested:.1f} % of its test set, so what is best on the one need not be on the other."
+        f"{100 * np.mean(tuned):.1f} % of MNIST's last training images, which validate (tuning "
+        f"seeds), and on {level(tested, 1)} % of its test set, so what is best on the one need not "
+        "be on the other."
     )

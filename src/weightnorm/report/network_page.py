@@ -43,8 +43,8 @@ def page(data: Any, figures: str) -> str:
         *_introduction(found),
         "## In short",
         summary(found, {answer.hypothesis.id: answer for answer in answered}),
-        "Intervals in this list are the wider, decisive ones: what other seeds would give in these "
-        "settings. Settings differ more than seeds do: where the interval over settings, in the "
+        "Intervals in this list are the wider, decisive ones unless it says 95 %: what other "
+        "seeds would give in these settings. Settings differ more than seeds do: where the interval over settings, in the "
         "next table, has zero inside, other settings may well turn the sign, and the one after it "
         "has parts of them alone.",
         "## Answers",
@@ -55,8 +55,8 @@ def page(data: Any, figures: str) -> str:
         "Not registered, with intervals at "
         + CHANCE
         + ", over seeds and in points: labels that are "
-        "right, labels that are wrong, and the settings in which no arm's best rate at 1 × was the "
-        "smallest that was tried.",
+        "right, labels that are wrong, each network, and the settings in which no arm's best rate "
+        "at 1 × was the smallest that was tried.",
         _parts(found, answered),
         "## Errors",
         _errors(found),
@@ -64,6 +64,8 @@ def page(data: Any, figures: str) -> str:
         f"the last layer]({figures}/network-scales.png)",
         _robustness(found),
         "### Setting by setting",
+        "In points, at " + CHANCE + "; in round brackets the start scales that validation chose, "
+        "for the frozen scale and for SGD.",
         _settings(found),
         f"![The same for each setting]({figures}/network-settings.png)",
         "## What the last layer does meanwhile",
@@ -111,7 +113,15 @@ def _introduction(found: Results) -> list[str]:
         ".venv/bin/weightnorm reproduce network --quick    # a small version, in two minutes\n```",
         "Every number below is from its data file, "
         "[benchmarks/network.nc](../../benchmarks/network.nc). Intervals in brackets are Student's "
-        f"at {CHANCE}, over {size.seeds} paired seeds, unless they are said to be wider.",
+        f"at {CHANCE}, over {size.seeds} paired seeds, unless they are said to be wider "
+        f"({size.unseen_seeds} seeds for what is kept of the start).",
+        "Words: *WN* is [weight normalization](../guides/torch.md) and *rPGD* projected gradient "
+        "descent on the sphere, plus a scale; each row of the last layer, one per class, is a "
+        "scale g times a unit direction. An *arm* is a way to train the last layer. *1 ×* is the "
+        "default length of its rows at the start, 10 × is ten times that. A *rate*, η, is a "
+        "learning rate; the *second number* is what else an arm tunes (see Tuning). *Points* are "
+        "percentage points of test error, and a difference below zero is in favour of the arm that "
+        "is named first.",
     ]
 
 
@@ -147,6 +157,8 @@ def _parts(found: Results, answered: list[Answer]) -> str:
     parts = {
         "right labels": [name for name in names if name not in noisy],
         "wrong labels": noisy,
+        "MLP": [name for name in names if name.endswith("mlp")],
+        "CNN": [name for name in names if name.endswith("cnn")],
         "no smallest rate": inside,
     }
     parts = {title: chosen for title, chosen in parts.items() if chosen}
@@ -174,8 +186,8 @@ def _reading(found: Results, answered: list[Answer]) -> str:
         f"A decisive interval is wider than {CHANCE}: all {count} together are right with that "
         "probability (Bonferroni). A hypothesis of less holds if its interval lies below zero, is "
         f"reversed if it lies above, and is otherwise not shown; one of equality holds within "
-        f"± {MARGIN:g} points. In the figure thick lines are the {CHANCE} intervals, thin ones "
-        "the decisive ones."
+        f"± {MARGIN:g} points and differs wholly outside. In the figure thick lines are the "
+        f"{CHANCE} intervals, thin ones the decisive ones."
     )
 
 
@@ -206,11 +218,11 @@ def _robustness(found: Results) -> str:
         return shown(interval(found.average(lambda s: excess(found, s, arm, kept))))
 
     failed = {
-        arm: float(np.mean([found.kept_error(s, arm, x) > FAILED for s in found.names() for x in
-                            found.size.kept_scales]))
+        arm: np.array([found.kept_error(s, arm, x) > FAILED for s in found.names() for x in
+                       found.size.kept_scales])
         for arm in LABELS
     }  # fmt: skip
-    worst = ", ".join(f"{LABELS[a]} {100 * v:.1f} %" for a, v in failed.items() if v > 0.0)
+    worst = ", ".join(f"{LABELS[a]} {v.sum()} of {v.size}" for a, v in failed.items() if v.any())
     listed = "; ".join(
         f"{LABELS[a]} {cost(a, True)} with rates kept and {cost(a, False)} with rates tuned there"
         for a in ("sgd", "wn", "rpgd", "frozen")
@@ -220,7 +232,7 @@ def _robustness(found: Results) -> str:
         "half the width of their intervals; *best* is the start scale with the smallest error on "
         "the validation set, *kept* has the rates tuned at 1 ×. What the smallest and the largest "
         f"start cost over the default one, in points: {listed}. Of the runs with kept rates these "
-        f"ended no better than guessing (an error over {FAILED:.0f} %): {worst or 'none'}."
+        f"ended with an error over {FAILED:.0f} %, where guessing has 90 %: {worst or 'none'}."
     )
 
 
@@ -304,9 +316,11 @@ def _predicted(found: Results, answered: list[Answer]) -> str:
     by_zero = miss(lambda name, arm: 0.0)
     return (
         "On fixed features the theory knows, for every loss and at every moment, what a row has "
-        "kept of that part of its start which the features cannot see: all of it with SGD, less "
-        "with WN and rPGD. Here the features are those at the end of training, and they have "
-        "moved all the while, so nothing is promised. The table has what is there at the end over "
+        "kept of that part of its start which the features cannot see: all of it with SGD; with "
+        "WN and rPGD (g/g0)·e^((g0² − g²)/2c) of it, with g0 and g the scale then and now and c "
+        "the ratio of the two rates (times g0² for WN): [a law](limit.md) that forgets from small "
+        "c on, and lets the unseen part grow with the scale from large ones. Here the "
+        "features are those at the end of training, and they have moved all the while, so nothing is promised. The table has what is there at the end over "
         f"what was there at the start (geometric means over the {len(names)} settings in which "
         f"features outnumber samples, {found.size.unseen_seeds} seeds; less than {FLOOR:g} counts "
         "as that). More than 1 means that rows have learnt from features which then moved "
