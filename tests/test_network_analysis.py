@@ -206,7 +206,7 @@ def test_the_stored_page_is_what_was_measured():
     assert found.size == FULL
     cells = len(FULL.settings) * len(ARMS)
     count = cells * (7 * FULL.seeds + 5 * FULL.budget)  # five start scales, and two kept
-    assert f"{count:,} trained networks" in (ROOT / "docs/guides/questions.md").read_text("utf-8")
+    assert f"{count:,} trained\nnetworks" in (ROOT / "docs/guides/questions.md").read_text("utf-8")
     for kind in tool.KINDS:
         assert (tool.IMAGES / f"{kind}.png").exists()
 

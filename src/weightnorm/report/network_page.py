@@ -44,9 +44,9 @@ def page(data: Any, figures: str) -> str:
         "## In short",
         summary(found, {answer.hypothesis.id: answer for answer in answered}),
         "Intervals in this list are the wider, decisive ones unless it says 95 %: what other "
-        "seeds would give in these settings. Settings differ more than seeds do: where the interval over settings, in the "
-        "next table, has zero inside, other settings may well turn the sign, and the one after it "
-        "has parts of them alone.",
+        "seeds would give in these settings. Settings differ more than seeds do: where the "
+        "interval over settings, in the next table, has zero inside, other settings may well turn "
+        "the sign, and the one after it has parts of them alone.",
         "## Answers",
         _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
@@ -318,12 +318,13 @@ def _predicted(found: Results, answered: list[Answer]) -> str:
         "On fixed features the theory knows, for every loss and at every moment, what a row has "
         "kept of that part of its start which the features cannot see: all of it with SGD; with "
         "WN and rPGD (g/g0)·e^((g0² − g²)/2c) of it, with g0 and g the scale then and now and c "
-        "the ratio of the two rates (times g0² for WN): [a law](limit.md) that forgets from small "
-        "c on, and lets the unseen part grow with the scale from large ones. Here the "
-        "features are those at the end of training, and they have moved all the while, so nothing is promised. The table has what is there at the end over "
+        "the ratio of the two rates (times g0² for WN): [a law](limit.md) by which the unseen part "
+        "shrinks where c is small, and grows with the scale where c is large. Here the features "
+        "are those at the end of training, and they have moved all the while, so nothing is "
+        "promised. The table has what is there at the end over "
         f"what was there at the start (geometric means over the {len(names)} settings in which "
         f"features outnumber samples, {found.size.unseen_seeds} seeds; less than {FLOOR:g} counts "
-        "as that). More than 1 means that rows have learnt from features which then moved "
+        "as that). With SGD more than 1 means that rows have learnt from features which then moved "
         "on. Over all start scales the logarithm "
         f"for WN is {shown(by_id['wn-forgets'].interval)} from that of SGD, and for rPGD "
         f"{shown(by_id['rpgd-forgets'].interval)}. How well WN's and rPGD's are guessed, as the "
