@@ -92,7 +92,8 @@ def limits(found: Results) -> list[str]:
         "weights, too.\n"
         "- Points weigh settings with large errors most; the table has them one by one.\n"
         "- Pilot runs with tuning seeds, before the hypotheses were written, chose the range of "
-        "rates and the number of steps. Two definitions were mended after the run had begun and "
+        "rates and the number of steps, and a quick run of the digits how `end-predicted` measures "
+        "a miss. Two definitions were mended after the run had begun and "
         "before any number they concern was there: what features see is taken from them as they "
         "are, not centred, and runs that fail are left out of both arms that are compared.",
     ]
