@@ -1,6 +1,7 @@
 """The network experiment as a whole: resumed after kills, stored, and run by its command."""
 
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -97,6 +98,20 @@ def test_killed_and_interrupted_runs_go_on(tiny, tmp_path):
         assert process.returncode != 0
     assert 2 <= left[0] < left[1] < 14
     assert_same(numbers(known), numbers(execute.run(TINY, folder, NOWHERE)))
+
+
+def test_a_killed_worker_is_told_and_what_is_done_stays(tiny, tmp_path):
+    known, _ = tiny
+
+    def kill_one(done, total, name):
+        if name:
+            for process in multiprocessing.active_children()[:1]:
+                os.kill(process.pid, signal.SIGKILL)
+
+    with pytest.raises(execute.WorkerKilledError, match="start again to go on"):
+        execute.run(TINY, tmp_path, NOWHERE, kill_one)
+    assert 1 <= len(list(tmp_path.glob("*.npz"))) < 14
+    assert_same(numbers(known), numbers(execute.run(TINY, tmp_path, NOWHERE)))
 
 
 def test_the_file_keeps_the_results(tiny):

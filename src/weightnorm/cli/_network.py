@@ -36,6 +36,7 @@ def network(
         Where messages go.
     """
     from .._files import UnwritableError
+    from ..experiments.network.execute import WorkerKilledError
     from ..report.network import reproduce_network
 
     try:
@@ -58,7 +59,7 @@ def network(
     except (ValueError, ImportError) as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None
-    except RuntimeError as error:  # a worker was killed
+    except WorkerKilledError as error:
         say(notes, str(error), "red")
         raise typer.Exit(1) from None
     if as_json:
@@ -67,6 +68,7 @@ def network(
                 "id": answer.hypothesis.id,
                 "source": answer.hypothesis.source,
                 "statement": answer.hypothesis.statement,
+                "number": answer.hypothesis.number,
                 "unit": answer.hypothesis.unit,
                 "mean": answer.interval.mean,
                 "interval": [answer.interval.low, answer.interval.high],

@@ -22,7 +22,7 @@ def reproduce(
             help="all (the default), figure-1, figure-2, figure-3[-top|-bottom], "
             "figure-4[-top|-bottom], figure-5[-left|-right|-refined], phase-diagram, "
             "beyond[-stability|-norms|-methods|-cycle|-decay]. By itself: network, which trains "
-            "networks with PyTorch (an hour or two, resumable; two minutes with --quick)."
+            "networks with PyTorch (an hour or two, resumable; a minute with --quick)."
         ),
     ] = None,
     quick: Annotated[

@@ -54,7 +54,7 @@ def reproduce_network(
     mnist : Path
         The folder of MNIST's idx files.
     quick : bool
-        scikit-learn's digits only, three seeds: about a minute and a half on two cores.
+        scikit-learn's digits only, three seeds: under a minute on two cores.
     seeds : int, optional
         Seeds that are reported, at least 2.
     progress : callable, optional

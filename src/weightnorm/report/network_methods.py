@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..experiments.network.analysis import interval
+from ..experiments.network.data import DIGITS_TEST, VALIDATION
+from ..experiments.network.hypotheses import HYPOTHESES
+from ..experiments.network.models import BLOCK, CHANNELS, WIDTH
 from ..experiments.network.protocol import ARMS, BATCH, MOMENTUM
 from ..experiments.network.results import Results
 from .network_words import level
@@ -33,14 +36,17 @@ def methods(found: Results) -> list[str]:
     edges = [
         100.0 * float(np.mean(np.isclose(chosen, rate))) for rate in (size.rates[0], size.rates[-1])
     ]
+    maps = {side: (side // BLOCK) ** 2 * channels[1] for side, channels in CHANNELS.items()}
+    measured = "; ".join(f"`{each.id}`: {each.number}" for each in HYPOTHESES)
     return [
-        "- **Data**: MNIST (2 × 2 pixels averaged to 14 × 14, its own test set of 10,000, 2,000 "
-        "for validation) and scikit-learn's digits (8 × 8; 297 for validation, 1,000 for test). "
-        "In settings called *noise* 20 % of the training labels are wrong.\n"
-        "- **Networks**: an MLP with one hidden layer of 512 ReLUs, and a CNN with two "
-        "convolutions (3 × 3, then 2 × 2 with stride 2) whose maps, 784 or 512 numbers, are the "
-        "features of the last layer. At 1 × its rows have norm 1/√3, torch's own on average, and "
-        "all the same one.\n"
+        "- **Data**: MNIST (2 × 2 pixels averaged to 14 × 14, its own test set of 10,000, "
+        f"{VALIDATION['mnist']:,} for validation) and scikit-learn's digits (8 × 8; "
+        f"{VALIDATION['digits']} for validation, {DIGITS_TEST:,} for test). In settings called "
+        "*noise* 20 % of the training labels are wrong.\n"
+        f"- **Networks**: an MLP with one hidden layer of {WIDTH} ReLUs, and a CNN with two "
+        f"convolutions (3 × 3, then 2 × 2 with stride 2) whose maps, {maps[14]} or {maps[8]} "
+        "numbers, are the features of the last layer. At 1 × its rows have norm 1/√3, torch's own "
+        "on average, and all the same one.\n"
         f"- **Training**: {steps}; batches of {BATCH}, momentum {MOMENTUM:g}, constant rates that "
         "fall to zero over the last fifth. The body and the biases are trained by SGD in every "
         "arm; the last layer by SGD, `WeightNormSGD` or `RPGD` with one scale per class, frozen by "
@@ -57,7 +63,8 @@ def methods(found: Results) -> list[str]:
         "smaller starts that are not frozen), which is what WN does by itself: the largest stable "
         "step goes as 1/g². The scale's rate is η. *Kept* rates keep η and this rule.\n"
         "- **Seeds** are training sets, wrong labels, starts of the network and orders of "
-        "batches, the same for all arms and start scales: differences are paired.",
+        "batches, the same for all arms and start scales: differences are paired.\n"
+        f"- **What each hypothesis measures**, for each seed: {measured}.",
     ]
 
 

@@ -13,6 +13,7 @@ from ..experiments.network.dataset import from_dataset
 from ..experiments.network.hypotheses import LEVEL, MARGIN, excess, kept_share, missed
 from ..experiments.network.protocol import ARMS
 from ..experiments.network.results import Results
+from ..experiments.network.training import GUESSING
 from ..figures.network import FLOOR, shown_setting
 from .network_methods import limits, methods
 from .network_words import level, shown, summary
@@ -50,21 +51,19 @@ def page(data: Any, figures: str) -> str:
         "## Answers",
         _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
-        _reading(found, answered),
+        _reading(len(answered)),
         "### On parts of the settings",
-        "Not registered, with intervals at "
-        + CHANCE
-        + ", over seeds and in points: labels that are "
+        f"Not registered, with intervals at {CHANCE}, over seeds and in points: labels that are "
         "right, labels that are wrong, each network, and the settings in which no arm's best rate "
         "at 1 × was the smallest that was tried.",
         _parts(found, answered),
         "## Errors",
         _errors(found),
-        f"![Test error against the start scale, averaged over settings, for seven ways to train "
-        f"the last layer]({figures}/network-scales.png)",
+        f"![Test error against the start scale, averaged over settings, for {len(ARMS)} ways to "
+        f"train the last layer]({figures}/network-scales.png)",
         _robustness(found),
         "### Setting by setting",
-        "In points, at " + CHANCE + "; in round brackets the start scales that validation chose, "
+        f"In points, at {CHANCE}; in round brackets the start scales that validation chose, "
         "for the frozen scale and for SGD.",
         _settings(found),
         f"![The same for each setting]({figures}/network-settings.png)",
@@ -75,7 +74,8 @@ def page(data: Any, figures: str) -> str:
         _predicted(found, answered),
         _unseen_table(found),
         f"![Predicted and reached share of the unseen start, for every run that was measured: on "
-        f"the line they agree; shares under 0.001 are drawn there]({figures}/network-unseen.png)",
+        f"the line they agree; shares under {FLOOR:g} are drawn "
+        f"there]({figures}/network-unseen.png)",
         "## How it was done",
         *methods(found),
         "## Limits",
@@ -88,12 +88,23 @@ def _wrapped(part: str) -> str:
     if part.startswith(("#", "|", "```")):
         return part
     if part.startswith("- "):
-        items = part.split("\n- ")
+        items = part.removeprefix("- ").split("\n- ")
         return "\n".join(
-            textwrap.fill(item.removeprefix("- "), 100, initial_indent="- ", subsequent_indent="  ")
-            for item in items
+            _filled(item, "- ", "  ") for item in items
         )
-    return textwrap.fill(part, 100, break_on_hyphens=False, break_long_words=False)
+    return _filled(part)
+
+
+def _filled(text: str, first: str = "", rest: str = "") -> str:
+    """Lines that fit a screen, with their indents; names with hyphens stay whole."""
+    return textwrap.fill(
+        text,
+        100,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _introduction(found: Results) -> list[str]:
@@ -110,7 +121,7 @@ def _introduction(found: Results) -> list[str]:
         "The command that repeats it, and goes on where it was interrupted, is",
         "```text\nmake install-torch mnist      # PyTorch, and MNIST's files with their checksums\n"
         ".venv/bin/weightnorm reproduce network            # more than an hour on two cores\n"
-        ".venv/bin/weightnorm reproduce network --quick    # a small version, in two minutes\n```",
+        ".venv/bin/weightnorm reproduce network --quick    # a small version, in a minute\n```",
         "Every number below is from its data file, "
         "[benchmarks/network.nc](../../benchmarks/network.nc). Intervals in brackets are Student's "
         f"at {CHANCE}, over {size.seeds} paired seeds, unless they are said to be wider "
@@ -180,8 +191,7 @@ def _default(found: Results) -> int:
     return found.size.scales.index(1.0)
 
 
-def _reading(found: Results, answered: list[Answer]) -> str:
-    count = len(answered)
+def _reading(count: int) -> str:
     return (
         f"A decisive interval is wider than {CHANCE}: all {count} together are right with that "
         "probability (Bonferroni). A hypothesis of less holds if its interval lies below zero, is "
@@ -232,7 +242,8 @@ def _robustness(found: Results) -> str:
         "half the width of their intervals; *best* is the start scale with the smallest error on "
         "the validation set, *kept* has the rates tuned at 1 ×. What the smallest and the largest "
         f"start cost over the default one, in points: {listed}. Of the runs with kept rates these "
-        f"ended with an error over {FAILED:.0f} %, where guessing has 90 %: {worst or 'none'}."
+        f"ended with an error over {FAILED:.0f} %, where guessing has {100 * GUESSING:.0f} %: "
+        f"{worst or 'none'}."
     )
 
 

@@ -154,9 +154,9 @@ def _robust(found: Results, answered: Mapping[str, Answer]) -> str:
         for name, label in (("wn", "WN"), ("rpgd", "rPGD"))
     )
     return (
-        "What is lost is counted from each arm's own error at 1 ×. From starts of a tenth and ten "
-        f"times the default scale, {'; '.join(parts)}. The errors there themselves, less SGD's, at "
-        f"95 % and not registered: {ends}."
+        "What is lost is counted from each arm's own error at 1 ×. From starts at "
+        f"{low:g} × and {high:g} ×, {'; '.join(parts)}. The errors there themselves, less SGD's, "
+        f"at 95 % and not registered: {ends}."
     )
 
 

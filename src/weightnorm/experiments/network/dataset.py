@@ -113,8 +113,8 @@ def from_dataset(data: xarray.Dataset) -> Results:
             "the experiment again, `weightnorm reproduce network`"
         )
     size = json.loads(data.attrs["size"])
+    settings = tuple(Setting(**each) for each in size.pop("settings"))
     size = {key: _tuples(value) for key, value in size.items()}
-    size["settings"] = tuple(Setting(**each) for each in json.loads(data.attrs["size"])["settings"])
     arrays = {}
     for setting in map(str, data.setting.values):
         for arm in map(str, data.arm.values):
@@ -123,7 +123,7 @@ def from_dataset(data: xarray.Dataset) -> Results:
             if np.isnan(kept["unseen_start"]).all():
                 kept = {n: v for n, v in kept.items() if not n.startswith("unseen_")}
             arrays[setting, arm] = kept
-    return Results(Size(**size), arrays)
+    return Results(Size(settings, **size), arrays)
 
 
 def _tuples(value: Any) -> Any:

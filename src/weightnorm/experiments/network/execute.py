@@ -30,6 +30,10 @@ MALLOC = {
 }
 
 
+class WorkerKilledError(RuntimeError):
+    """A process that trained was killed. What is done is kept; the message says how to go on."""
+
+
 def run(
     size: Size,
     folder: Path,
@@ -84,7 +88,7 @@ def run(
                     done += 1
                     tell(future.result())
         except BrokenProcessPool:
-            raise RuntimeError(
+            raise WorkerKilledError(
                 "a worker was killed (out of memory?); what is done is kept: start again to go on"
             ) from None
         except BaseException:
