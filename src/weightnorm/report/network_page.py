@@ -89,9 +89,7 @@ def _wrapped(part: str) -> str:
         return part
     if part.startswith("- "):
         items = part.removeprefix("- ").split("\n- ")
-        return "\n".join(
-            _filled(item, "- ", "  ") for item in items
-        )
+        return "\n".join(_filled(item, "- ", "  ") for item in items)
     return _filled(part)
 
 
