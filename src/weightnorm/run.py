@@ -256,7 +256,7 @@ def _go_on(
                 "which cannot take its momentum "
                 "over; go on as it was made, or give scale and direction"
             )
-        if end.kind == kind:
+        if end.kind == kind and end.state.dimension == space.problem.dimension:
             frame = Frame(space, end.axes)
             unit, perp_units = (
                 start.direction[None],
@@ -273,12 +273,11 @@ def _go_on(
             run = _Run(method, problem, batch, frame, judge, clock, end.reduced, *first_state)
             if end.problem is not None or run.stands_at(start.weights):
                 return run
-            if getattr(method, "momentum", 0.0) or getattr(end.state, "arrays", None):
-                raise ValueError(
-                    "start was pickled where the factorisation of A came out in other coordinates, "
-                    "so that its momentum means "
-                    "nothing here; go on where it was made, or give scale and direction"
-                )
+        if getattr(method, "momentum", 0.0) or getattr(end.state, "arrays", None):
+            raise ValueError(
+                "start was made where the factorisation of A came out in other coordinates, so its "
+                "momentum means nothing here; go on where it was made, or give scale and direction"
+            )
     scale, unit = problem.start_at(start, columns(method), method.has_scale)
     norm = (
         np.atleast_1d(start.direction_norm)[None]

@@ -432,7 +432,13 @@ class StepSize:
 
     def values(self, start: int, count: int) -> NDArray[np.float64]:
         """The values, without factor and powers, of the steps start, …, start + count − 1."""
-        return self.schedule(np.arange(start, start + count))
+        found = np.asarray(self.schedule(np.arange(start, start + count)), dtype=np.float64)
+        if found.shape != (count,):  # compiled code reads them without asking
+            raise ValueError(
+                f"{self.schedule!r} must give one value for each t: for t of shape ({count},) it "
+                f"gave shape {found.shape}"
+            )
+        return found
 
     def undefined_at(self, scale: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Where the step divides by a zero scale."""

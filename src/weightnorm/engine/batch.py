@@ -168,6 +168,15 @@ class Batch(ABC):
         self.alive &= ~which
 
 
+def require_dimension(state: Any, dimension: int) -> None:
+    """Refuse a state of other coordinates: compiled code reads it without asking."""
+    if state.dimension != dimension:
+        raise ValueError(
+            f"a start has {state.dimension} coordinates where the problem has {dimension}; its "
+            "reduction, or the problem it was made on, is another"
+        )
+
+
 def safe_norm(vector: Array, scale: Array) -> Array:
     """`block_norm` without over- or underflow of the squares: slower, for what is shown and not
     for every step.

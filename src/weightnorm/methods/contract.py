@@ -48,6 +48,11 @@ class State:
     scale: Array
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    @property
+    def dimension(self) -> int:
+        """The length of a vector, or of the columns of a factor."""
+        return int(self.vector.shape[1])
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         """The array of this name."""
         return self.arrays[name]

@@ -305,7 +305,8 @@ def _reflectors(tall: Matrix, overwrite: bool) -> tuple[Matrix, Vector]:
     from scipy.linalg import lapack
 
     workspace = int(lapack.dgeqrf_lwork(*tall.shape)[0])
-    reflectors, tau, _, info = lapack.dgeqrf(tall, lwork=workspace, overwrite_a=overwrite)
+    own = overwrite and tall.flags.writeable  # f2py would write into read-only memory all the same
+    reflectors, tau, _, info = lapack.dgeqrf(tall, lwork=workspace, overwrite_a=own)
     _require_success("dgeqrf", info)
     return reflectors, tau
 

@@ -39,6 +39,12 @@ def fold_rows(R: Matrix, rows: Matrix, triangular: bool, panel: int) -> None:
     5.0
     """
     n, p = rows.shape
+    for name, array in (("R", R), ("rows", rows)):
+        if array.dtype != np.float64 or not array.flags.writeable:
+            raise ValueError(
+                f"{name} must be a float64 array that can be written, got {array.dtype}"
+                f"{'' if array.flags.writeable else ', read-only'}"
+            )
     if not (R.flags.f_contiguous and rows.flags.f_contiguous and R.shape == (p, p)):
         raise ValueError("R and rows must lie column by column in memory, and have one width")
     size = min(panel, p)

@@ -101,6 +101,10 @@ class LinearModel(Problem):
         from scipy.sparse.linalg import LinearOperator
 
         self.__dict__.pop("_reductions", None)
+        for kind in type(self).__mro__:  # and whatever was found by an earlier factorisation
+            for name, kept in vars(kind).items():
+                if isinstance(kept, cached_property):
+                    self.__dict__.pop(name, None)
         factors = self.__dict__["factorisation"] = factorise(
             self.A, overwrite=in_place, noise=noise
         )

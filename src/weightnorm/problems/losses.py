@@ -365,6 +365,11 @@ def as_loss(loss: Any, y: Vector) -> Loss:
     if getattr(loss, "checked", False):  # made by the house, of losses that were checked
         checked: Loss = loss
         return checked
+    labels = getattr(loss, "y", y)
+    if np.shape(labels) != y.shape:
+        raise ValueError(
+            f"loss has {np.size(labels)} labels and y {y.size}; make it of this y, or give its name"
+        )
     rows = np.zeros((2, y.size))
     value, slope = np.shape(loss.value(rows)), np.shape(loss.derivative(rows))
     if value not in (rows.shape, (2,)) or slope != rows.shape:

@@ -14,7 +14,16 @@ from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
 from ...problems.reduction import Diagonal
 from ...schedules import bind_steps
-from ..batch import Batch, Position, Records, Start, multiples, record_by_pieces, safe_norm
+from ..batch import (
+    Batch,
+    Position,
+    Records,
+    Start,
+    multiples,
+    record_by_pieces,
+    require_dimension,
+    safe_norm,
+)
 from ..kernels import diagonal_kernel
 
 # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
@@ -35,6 +44,11 @@ class RawState:
     vectors: Array
     buffers: Array
     fields: Array
+
+    @property
+    def dimension(self) -> int:
+        """Of the coordinates: the rank, and one for what the data cannot see."""
+        return int(self.vectors.shape[1]) + 1
 
 
 class DiagonalBatch(Batch):
@@ -67,7 +81,10 @@ class DiagonalBatch(Batch):
         self._powers = np.array(
             [power for step in self._steps for power in (step.scale_power, step.norm_power)]
         )
+        require_dimension(start.state, problem.dimension)
         raw = start.state if isinstance(start.state, RawState) else self._fresh(start.state)
+        if raw.buffers.shape[1] != (raw.vectors.shape[1] if self._momentum else 0):
+            raise ValueError("the buffers of a start must be as wide as its vectors")
         fields = raw.fields.copy()
         fields[:, kernels.LOW] = 2.0 * (low - problem.floor)
         self._count, self._width = len(fields), kernels.WIDTH

@@ -12,7 +12,16 @@ from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
 from ...methods.training import BUFFERS
 from ...schedules import bind_steps
-from ..batch import Batch, Position, Records, Start, multiples, position_of, record_by_pieces
+from ..batch import (
+    Batch,
+    Position,
+    Records,
+    Start,
+    multiples,
+    position_of,
+    record_by_pieces,
+    require_dimension,
+)
 from ..kernels import model_kernel
 
 # Entries of the matrix from which BLAS makes the products of one run, because it shares them among
@@ -48,6 +57,11 @@ class ModelBatch(Batch):
         self, method: Any, problem: Any, start: Start, low: float, threads: int = 1
     ) -> None:
         state: State = start.state
+        require_dimension(state, problem.dimension)
+        if problem.matrix.shape != (problem.num_samples, problem.dimension - 1):
+            raise ValueError(
+                "the samples of a problem were changed after it was made; make it anew"
+            )
         count = len(state.scale)
         kernels = self._kernels = model_kernel(lone=count == 1)
         self.method, self.problem, self.schedules = method, problem, method.schedules

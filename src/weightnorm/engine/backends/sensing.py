@@ -71,7 +71,9 @@ class SensingBatch(Batch):
             else np.empty(0)
         )
         count, (_, size, rank) = len(methods), states[0].vector.shape
-        self._size, self._rank = size, rank
+        self._size, self._rank, self._y = size, rank, np.array(problem.y)
+        if (self._y.size, size * (size + 1) // 2) != problem.packed.shape:
+            raise ValueError("a MatrixSensing was changed after it was made; make it anew")
         self._factor = np.zeros(
             (count, _round_up(rank, kernels.ROWS), _round_up(size, kernels.WIDTH))
         )
@@ -131,7 +133,7 @@ class SensingBatch(Batch):
         first = int(self.ended_at[order[0]])
         self._kernels.advance(
             self._sensors,
-            self.problem.y,
+            self._y,
             self._size,
             self._factor.reshape(-1),
             self._rank,

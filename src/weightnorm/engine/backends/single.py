@@ -13,7 +13,16 @@ from ...methods.contract import Method, State
 from ...methods.registry import COMPILED
 from ...methods.training import BUFFERS
 from ...schedules import bind_steps
-from ..batch import Array, Batch, Position, Records, Start, position_of, record_by_pieces
+from ..batch import (
+    Array,
+    Batch,
+    Position,
+    Records,
+    Start,
+    position_of,
+    record_by_pieces,
+    require_dimension,
+)
 
 
 class SingleBatch(Batch):
@@ -48,6 +57,7 @@ class SingleBatch(Batch):
         sampling = method.sampling
         self._draws = None if sampling is None else sampling.draws(problem.num_samples)
         state = start.state
+        require_dimension(state, problem.dimension)
         self._vector, self._scale = state.vector.copy(), state.scale.copy()
         self._buffer, self._scale_buffer = np.zeros_like(self._vector), np.zeros_like(self._scale)
         for buffer, name in zip((self._buffer, self._scale_buffer), BUFFERS, strict=True):
@@ -145,8 +155,13 @@ class SingleBatch(Batch):
 def _data(problem: Any, count: int) -> tuple[Array, Array, Array, Array, Array]:
     """Curvatures, target and floor of each run, and the samples; what a problem lacks is empty."""
     if problem.curvatures is None:
+        samples, y = problem.num_samples, np.array(problem.loss.y)
+        if problem.matrix.shape != (samples, problem.dimension - 1) or y.shape != (samples,):
+            raise ValueError(
+                "the samples of a problem were changed after it was made; make it anew"
+            )
         nothing = np.empty((count, 0))
-        return nothing, nothing, np.zeros(count), problem.matrix, problem.loss.y
+        return nothing, nothing, np.zeros(count), problem.matrix, y
     shape = (count, problem.dimension - 1)
     curvatures, target = (
         np.ascontiguousarray(np.broadcast_to(a, shape))
