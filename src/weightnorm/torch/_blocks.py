@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import torch
 
 Dim = int | tuple[int, ...] | None
-HALF = (torch.float16, torch.bfloat16)
+# the types that parameters may have, and that in which their norms and states are kept
+WORKING = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float32: torch.float32,
+    torch.float64: torch.float64,
+}
+NO_FLOAT64 = ("mps",)  # devices
+# between these a norm has its digits: no square that counts has overflowed or lost some of its own
+_SAFE = {
+    kind: (
+        (torch.finfo(kind).tiny ** 0.5) / torch.finfo(kind).eps,
+        0.5 * torch.finfo(kind).max ** 0.5,
+    )
+    for kind in (torch.float32, torch.float64)
+}
+
+
+class Layout(NamedTuple):
+    """How a shape falls into blocks.
+
+    `axes` are those that one block spans, `scales` is the shape of the scales, with ones for these,
+    `blocks` says how many there are and `length` of how many numbers each, and `in_rows` whether a
+    block lies in one piece in memory: its axes are the last ones.
+    """
+
+    axes: tuple[int, ...]
+    scales: tuple[int, ...]
+    blocks: int
+    length: int
+    in_rows: bool
 
 
 def checked_dim(dim: Any) -> Dim:
@@ -43,14 +75,50 @@ def spanned(shape: torch.Size, dim: Dim) -> tuple[int, ...]:
     return axes
 
 
+def layout(shape: torch.Size, dim: Dim) -> Layout:
+    """How a shape falls into blocks; a vector is one."""
+    axes, ndim = spanned(shape, dim if len(shape) > 1 else None), len(shape)
+    scales = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    length = math.prod([shape[axis] for axis in axes])
+    in_rows = axes == tuple(range(ndim - len(axes), ndim))
+    return Layout(axes, scales, math.prod(scales), length, in_rows)
+
+
+known_layout = lru_cache(maxsize=4096)(layout)  # asked for at every step
+
+
 def working(tensor: Any) -> torch.dtype:
     """The type in which norms and states are kept: float32 for half precision."""
-    return torch.float32 if tensor.dtype in HALF else tensor.dtype
+    if tensor.dtype not in WORKING:
+        raise TypeError(
+            f"parameters must be real, of float16, bfloat16, float32 or float64, got {tensor.dtype}"
+        )
+    return WORKING[tensor.dtype]
 
 
 def block_norm(tensor: Any, axes: tuple[int, ...]) -> Any:
     """The norm of each block, with its axes kept as ones."""
     return whole(torch.linalg.vector_norm(tensor, dim=axes, keepdim=True))
+
+
+def safe_norm(tensor: Any, axes: tuple[int, ...]) -> Any:
+    """The same, also where its square is beyond the numbers of this type, or too small for them.
+
+    On the CPU such a norm is measured again. Elsewhere, and in compiled and distributed steps,
+    asking would cost more: there the squares of float32 are summed in float64.
+    """
+    if not tensor.is_cpu or is_distributed(tensor) or torch.compiler.is_compiling():
+        if tensor.dtype != torch.float32 or tensor.device.type in NO_FLOAT64:
+            return block_norm(tensor, axes)
+        wide = torch.linalg.vector_norm(tensor, dim=axes, keepdim=True, dtype=torch.float64)
+        return whole(wide).to(tensor.dtype)
+    norm = block_norm(tensor, axes)
+    low, high = _SAFE[tensor.dtype]
+    if bool(((norm > low) & (norm < high)).all()):
+        return norm
+    peak = tensor.detach().abs().amax(dim=axes, keepdim=True)
+    peak = torch.where((peak > 0) & peak.isfinite(), peak, 1.0)
+    return peak * block_norm(tensor / peak, axes)
 
 
 def block_dot(one: Any, other: Any, axes: tuple[int, ...]) -> Any:

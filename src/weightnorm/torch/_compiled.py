@@ -1,67 +1,135 @@
-"""The step in machine code, for the rows of tensors that lie on the CPU in one piece."""
+"""The step in machine code, for the rows of tensors that lie on the CPU in one piece.
+
+The kernel gets addresses: it is entered here only, by tensors whose type, shape, device and layout
+in memory have been looked at in this step.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
-from ._rules import UNIT, Block, Options
+from .._pool import share
+from ._blocks import Layout
+from ._options import Options
+from ._rules import UNIT
 
-# numbers in a parameter: beyond, torch's operations, which share the cores among them, are as fast
-LARGEST = 2**18
-TYPES = (torch.float32, torch.float64)
+TYPES = {torch.float32: np.float32, torch.float64: np.float64}
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # a subclass may keep its numbers elsewhere
+DENSE = torch.strided
+WORTH_A_THREAD = 2**19  # numbers: fewer are moved sooner than a thread starts
 
 
-def suits(p: Any, gradient: Any, w: Any, buffer: Any, axes: tuple[int, ...]) -> bool:
-    """Whether the kernel can make the step of a parameter: rows in one piece, one block each, or
-    one in all.
+@dataclass
+class Table:
+    """Parameters of one type as the kernel reads them, each with its row from `table_row`."""
+
+    parameters: list[Any] = field(default_factory=list)
+    rows: list[list[int]] = field(default_factory=list)
+
+    def add(self, p: Any, row: list[int]) -> None:
+        """One more."""
+        self.parameters.append(p)
+        self.rows.append(row)
+
+
+def table_row(
+    p: Any, gradient: Any, state: Mapping[str, Any], at: Layout, unit: bool, heavy: bool
+) -> list[int] | None:
+    """A parameter as the kernel reads it: rows, columns and addresses, 0 for what it has not.
+
+    A `unit` direction has no norm, and buffers belong to a `heavy` ball. None where the kernel must
+    not touch it: other types and devices, blocks that are not in one piece, tensors that are
+    missing, not laid out plainly, or whose shapes do not fit together.
     """
-    kind, ndim = p.dtype, p.ndim
-    if kind not in TYPES or p.numel() > LARGEST or gradient.is_neg():
-        return False
-    if axes[-1] != ndim - 1 or len(axes) < ndim - 1 or (len(axes) < ndim and axes[0] != 1):
-        return False
-    for tensor in (p, gradient, w) if buffer is None else (p, gradient, w, buffer):
-        if tensor.dtype is not kind or not tensor.is_cpu or not tensor.is_contiguous():
-            return False
-    return True
+    kind, shape, scales = p.dtype, p.shape, at.scales
+    if kind not in TYPES or not at.in_rows or p.layout is not DENSE or gradient.layout is not DENSE:
+        return None
+    if p.is_neg() or gradient.is_neg():  # their signs are not in memory
+        return None
+    needed = [
+        _address(p, kind, shape),
+        _address(gradient, kind, shape),
+        _address(state["direction"], kind, shape),
+        _address(state["scale"], kind, scales),
+    ]
+    norm, buffers = 0, [0, 0]
+    if not unit:
+        norm = _address(state.get("direction_norm"), kind, scales)
+        needed.append(norm)
+    if heavy:
+        buffers = [
+            _address(state.get("direction_buffer"), kind, shape),
+            _address(state.get("scale_buffer"), kind, scales),
+        ]
+        needed += buffers
+    return None if 0 in needed else [at.blocks, at.length, *needed[:4], norm, *buffers]
 
 
-def compiled_steps(blocks: list[Block], options: Options) -> None:
-    """Make the steps of several parameters of one type, one after the other."""
+def _address(tensor: Any, kind: torch.dtype, shape: tuple[int, ...]) -> int:
+    """Where the numbers of a tensor begin, if it is of this type and shape and lies in one piece
+    on the CPU; else 0, as for one whose memory was given back.
+    """
+    if (
+        type(tensor) in PLAIN
+        and tensor.dtype is kind
+        and tensor.shape == shape
+        and tensor.is_cpu
+        and tensor.is_contiguous()
+    ):
+        return int(tensor.data_ptr())
+    return 0
+
+
+def compiled_steps(table: Table, options: Options, projects: bool) -> None:
+    """Make the steps of parameters of one type, whose table was made just now."""
     from ..engine.kernels.rows import rows_step
 
-    kind = np.float32 if blocks[0].direction.dtype == torch.float32 else np.float64
-    numbers = np.array(
+    kind = TYPES[table.parameters[0].dtype]
+    numbers = _numbers(options, kind)
+    like, rows = np.empty(0, dtype=kind), np.array(table.rows, dtype=np.int64)
+    nesterov = options.nesterov
+    parts = int(rows[:, 0] @ rows[:, 1]) // WORTH_A_THREAD
+    parts = max(1, min(parts, torch.get_num_threads()))
+
+    def work(part: int) -> None:
+        rows_step(rows, like, numbers, nesterov, projects, part, parts)
+
+    if parts == 1:
+        work(0)
+    else:
+        share(work, range(parts), parts)
+    _count(table.parameters)
+
+
+def _count(parameters: list[Any]) -> None:
+    """Tell autograd that they were written."""
+    try:
+        torch.autograd.graph.increment_version(parameters)
+    except TypeError:  # torch 2.4 takes one at a time
+        for p in parameters:
+            torch.autograd.graph.increment_version(p)
+
+
+def _numbers(options: Options, kind: Any) -> Any:
+    """What the kernel's docstring names, in the type of the arrays."""
+    limits = np.finfo(kind)
+    return np.array(
         [
             -1.0 if options.maximize else 1.0,
             options.lr,
             options.ratio * options.lr,
             options.momentum,
             options.decay,
-            options.eps,
-            UNIT * np.finfo(kind).eps,
-            np.finfo(kind).tiny,
+            max(options.eps, limits.tiny),
+            UNIT * limits.eps,
+            limits.tiny,
+            limits.tiny / limits.eps**2,
+            limits.max,
         ],
         dtype=kind,
     )
-    none, empty = np.empty(0, dtype=kind), np.empty((0, 0), dtype=kind)
-    for block in blocks:
-        p, w = block.parameter.detach().numpy(), block.direction.numpy()
-        rows = block.scale.numel()
-        projects, heavy = block.norm is None, bool(options.momentum)
-        rows_step(
-            p.reshape(rows, -1),
-            block.gradient.numpy().reshape(rows, -1),
-            w.reshape(rows, -1),
-            block.scale.numpy().reshape(-1),
-            none if projects else block.norm.numpy().reshape(-1),
-            block.direction_buffer.numpy().reshape(rows, -1) if heavy else empty,
-            block.scale_buffer.numpy().reshape(-1) if heavy else none,
-            numbers,
-            options.nesterov,
-            projects,
-        )
-        torch.autograd.graph.increment_version(block.parameter)

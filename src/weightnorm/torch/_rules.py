@@ -5,33 +5,20 @@ Both are x = g·w/n with n = ‖w‖, in blocks. With G = ∂loss/∂x and s = �
     ∇_g = s,    ∇_w = (g/n)(G − s·w/n) for WN, and g·G for rPGD, which has n = 1.
 
 So ∇_w = b·G + a·w with b = g/n and a = −b·s/n (rPGD: a = 0), and all else is common: decay of g,
-torch's momentum, the step; rPGD then divides w by its norm.
+torch's momentum, the step; rPGD then divides w by its norm. A block of one number has no direction
+to turn: w stays, and the number is moved by its scale.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 
-from ._blocks import block_dot, block_norm, is_distributed
+from ._blocks import Layout, block_dot, is_distributed, safe_norm
+from ._options import Options
 
 UNIT = 4.0  # ulp: a norm this near to 1 counts as 1, so that a step of nothing changes nothing
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a step needs to know besides its tensors."""
-
-    lr: Any
-    ratio: Any
-    momentum: float
-    nesterov: bool
-    decay: float
-    eps: float
-    maximize: bool
-    still: bool  # a learning rate of zero: only the buffers change
 
 
 class Block(NamedTuple):
@@ -47,7 +34,17 @@ class Block(NamedTuple):
     norm: Any
     direction_buffer: Any
     scale_buffer: Any
-    axes: tuple[int, ...]
+    at: Layout | None  # None where there are no blocks: plain SGD
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that a block spans."""
+        return () if self.at is None else self.at.axes
+
+    @property
+    def turns(self) -> bool:
+        """Whether there is a direction to turn: more than one number in a block."""
+        return bool(self.parameter.numel() > self.scale.numel())
 
     def slopes(self, G: Any) -> tuple[Any, Any, Any]:
         """s, and b and a of ∇_w = b·G + a·w; a is None for rPGD."""
@@ -68,7 +65,8 @@ def functional(block: Block, options: Options) -> dict[str, Any]:
     G = block.gradient.to(w.dtype)
     G = -G if options.maximize else G
     s, b, a = block.slopes(G)
-    moves = [b * G if a is None else b * G + a * w, s + options.decay * g]
+    turn = b * G if a is None else b * G + a * w
+    moves = [turn if block.turns else torch.zeros_like(w), s + options.decay * g]
     new: dict[str, Any] = {}
     if beta:
         before = block.direction_buffer, block.scale_buffer
@@ -83,7 +81,7 @@ def functional(block: Block, options: Options) -> dict[str, Any]:
         return new
     w = w - options.lr * moves[0]
     g = g - options.ratio * options.lr * moves[1]
-    norm = block_norm(w, block.axes).clamp(min=options.eps)
+    norm = safe_norm(w, block.axes).clamp(min=_least(w, options))
     if block.norm is None:
         w = w / torch.where((norm - 1.0).abs() <= _few_ulp(norm), 1.0, norm)
         return new | {"direction": w, "scale": g, "parameter": g * w}
@@ -93,9 +91,8 @@ def functional(block: Block, options: Options) -> dict[str, Any]:
 def in_place(blocks: list[Block], options: Options, together: bool) -> None:
     """The same for several parameters of one type and device, written into their tensors.
 
-    `together` makes each operation for all of them before the next.
+    They all turn, or none does. `together` makes each operation for all of them before the next.
     """
-    lr, beta = options.lr, options.momentum
     W = [block.direction for block in blocks]
     G = [block.gradient.to(block.direction.dtype) for block in blocks]
     G = torch._foreach_neg(G) if options.maximize else G
@@ -106,8 +103,19 @@ def in_place(blocks: list[Block], options: Options, together: bool) -> None:
         torch._foreach_div_(slopes, norms)
         B = torch._foreach_div(B, norms)
         A = torch._foreach_mul(torch._foreach_div(B, norms), slopes)  # −a
+    if blocks[0].turns:
+        _turn(blocks, (W, G, A, B), options, together)
+    _move_scales(blocks, slopes, options)  # last: rPGD's B are the scales themselves
+    if not options.still:
+        _write(blocks, options)
+
+
+def _turn(blocks: list[Block], lists: tuple[Any, ...], options: Options, together: bool) -> None:
+    """The steps of the directions W, with ∇_w = B·G − A·W."""
+    W, G, A, B = lists
+    lr, beta = options.lr, options.momentum
+    buffers = [block.direction_buffer for block in blocks]
     if beta:
-        buffers = [block.direction_buffer for block in blocks]
         torch._foreach_mul_(buffers, beta)
         _add_products(buffers, G, B, 1.0, together)
         _add_products(buffers, W, A, -1.0, together)
@@ -116,9 +124,6 @@ def in_place(blocks: list[Block], options: Options, together: bool) -> None:
         _add_products(W, G, B, -lr, together)
     if not options.still and beta:
         torch._foreach_add_(W, buffers, alpha=-lr * (beta if options.nesterov else 1.0))
-    _move_scales(blocks, slopes, options)  # last: rPGD's B are the scales themselves
-    if not options.still:
-        _write(blocks, options.eps)
 
 
 def _slopes(blocks: list[Block], G: Any, together: bool) -> Any:
@@ -164,28 +169,17 @@ def _move_scales(blocks: list[Block], slopes: Any, options: Options) -> None:
     torch._foreach_add_(scales, slopes, alpha=-options.ratio * options.lr)
 
 
-def _write(blocks: list[Block], eps: float) -> None:
-    """The norms of the moved directions, in one piece for all blocks, and the parameters."""
-    sizes = [block.scale.numel() for block in blocks]
-    first = blocks[0].direction
-    flat = torch.empty(sum(sizes), dtype=first.dtype, device=first.device)
-    norms = [
-        torch.linalg.vector_norm(
-            b.direction, dim=b.axes, keepdim=True, out=part.view(b.scale.shape)
-        )
-        for b, part in zip(blocks, flat.split(sizes), strict=True)
-    ]
-    flat.clamp_(min=eps)
-    if blocks[0].norm is None:
-        flat.masked_fill_((flat - 1.0).abs_() <= _few_ulp(flat), 1.0)
-        factors = [block.scale for block in blocks]
-    else:
-        torch._foreach_copy_([block.norm for block in blocks], norms)
-        factors = torch._foreach_div([block.scale for block in blocks], norms)
-    for block, norm, factor in zip(blocks, norms, factors, strict=True):
-        w, p = block.direction, block.parameter
+def _write(blocks: list[Block], options: Options) -> None:
+    """The norms of the moved directions, and the parameters."""
+    for block in blocks:
+        w, p, g = block.direction, block.parameter, block.scale
+        norm = safe_norm(w, block.axes).clamp_(min=_least(w, options))
         if block.norm is None:
-            w.div_(norm)
+            w.div_(norm.masked_fill_((norm - 1.0).abs_() <= _few_ulp(norm), 1.0))
+            factor = g
+        else:
+            block.norm.copy_(norm)
+            factor = g / norm
         if p.dtype == w.dtype:
             torch.mul(w, factor, out=p)
         else:
@@ -209,6 +203,11 @@ def plain_step(vectors: list[tuple[Any, Any, Any]], options: Options) -> None:
             p.add_(G, alpha=-lr)
         else:
             p.sub_(lr * G)
+
+
+def _least(w: Any, options: Options) -> float:
+    """The least norm to divide by."""
+    return max(options.eps, float(torch.finfo(w.dtype).tiny))
 
 
 def _few_ulp(norm: Any) -> float:

@@ -8,7 +8,7 @@ import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from .. import _validate
-from ._optimizer import rate
+from ._options import rate
 
 
 class FreezeThaw(LRScheduler):

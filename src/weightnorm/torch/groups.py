@@ -8,7 +8,7 @@ import torch
 from torch.nn.utils.parametrizations import _WeightNorm as TorchWeightNorm
 from torch.nn.utils.weight_norm import WeightNorm as OldWeightNorm
 
-from ._optimizer import rate
+from ._options import rate
 from .parametrization import ScaleNorm
 
 DORA_MAGNITUDE = "lora_magnitude_vector"  # how PEFT names them, and the factors of the direction

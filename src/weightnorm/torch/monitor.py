@@ -13,7 +13,7 @@ import torch
 from .. import _validate
 from ..history import invariant
 from ..problems import LeastSquares
-from ._blocks import block_norm, is_distributed, spanned
+from ._blocks import block_norm, is_distributed, layout, spanned
 from ._optimizer import ScaleDirectionOptimizer
 from .groups import pairs
 
@@ -265,7 +265,7 @@ def _of_optimizer(optimizer: Any, names: Any) -> dict[str, Callable[[], Seen]]:
     for i, group in enumerate(optimizer.param_groups):
         own = group.get("param_names", [f"{i}.{j}" for j in range(len(group["params"]))])
         for p, name in zip(group["params"], own, strict=True):
-            if optimizer._in_blocks(group, p):
+            if optimizer.in_blocks(group, p):
                 looks[known.get(id(p), name)] = _look(optimizer, i, p)
     return looks
 
@@ -273,7 +273,7 @@ def _of_optimizer(optimizer: Any, names: Any) -> dict[str, Callable[[], Seen]]:
 def _look(optimizer: Any, index: int, p: Any) -> Callable[[], Seen]:
     def look() -> Seen:
         group, state = optimizer.param_groups[index], optimizer.state.get(p, {})
-        axes = optimizer._axes(group, p)
+        axes = layout(p.shape, group["dim"]).axes
         lr, ratio = float(group["lr"]), float(group["scale_ratio"])
         if "direction" in state:
             norm = state.get("direction_norm")

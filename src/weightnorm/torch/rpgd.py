@@ -10,7 +10,8 @@ class RPGD(ScaleDirectionOptimizer):
 
     With G the gradient by the weights: w ← normalise(w − lr·g·G), g ← g − scale_ratio·lr·⟨G, w⟩.
     The model stays plain: g and w live in the optimiser's state, and the parameter is g·w after
-    every step. It is `weightnorm.RPGD` block by block, with its c = scale_ratio.
+    every step. It is `weightnorm.RPGD` block by block, with its c = scale_ratio. A block of one
+    number has no direction: the number is the scale, and its step is lr·scale_ratio.
 
     Parameters
     ----------
@@ -27,16 +28,17 @@ class RPGD(ScaleDirectionOptimizer):
     momentum, nesterov
         As in torch.optim.SGD, for w and for g; the buffer of w is neither projected nor rescaled.
     scale_weight_decay : float
-        μ: ⟨G, w⟩ + μg in place of ⟨G, w⟩. There is no decay of w: the sphere undoes it.
+        μ: ⟨G, w⟩ + μg in place of ⟨G, w⟩. There is no decay of w: the sphere undoes it. A
+        `weight_decay` in a group is refused, unless it is 0.
     eps : float
         A norm at or under it counts as zero. A block of zeros starts with g = 0 and the direction
         −G/‖G‖ of its first gradient (equal entries if that is zero too).
     maximize : bool
         Ascend.
     foreach : bool, optional
-        By default rows of small and middling parameters on the CPU are moved by machine code
-        (compiled once, about a second), all else by torch's operations; True and False ask for
-        those, for all parameters at once or one by one. All agree to rounding.
+        By default rows that lie in one piece on the CPU are moved by machine code (compiled once,
+        a few seconds), all else by torch's operations; True and False ask for those, for all
+        parameters at once or one by one. All agree to rounding.
     differentiable : bool
         Whether autograd runs through steps.
     vectors : bool
