@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 import torch
-from torch.nn.utils.parametrizations import weight_norm
+from torch.nn.utils.parametrizations import orthogonal, spectral_norm, weight_norm
 
 from weightnorm.torch import (
     ScaleNorm,
@@ -182,6 +182,54 @@ def test_a_compiled_model_has_no_graph_break():
     layer = scale_norm(linear())
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
     assert torch.allclose(compiled(X), layer(X), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: scale_norm(torch.nn.Linear(3, 3)), "ScaleNorm"),
+        (lambda: weight_norm(torch.nn.Linear(3, 3)), "WeightNorm"),
+        (lambda: spectral_norm(torch.nn.Linear(3, 3)), "SpectralNorm"),
+        (lambda: orthogonal(torch.nn.Linear(3, 3)), "Orthogonal"),
+        (lambda: old_weight_norm(torch.nn.Linear(3, 3)), "old WeightNorm"),
+        (lambda: torch.nn.utils.spectral_norm(torch.nn.Linear(3, 3)), "old SpectralNorm"),
+    ],
+)
+def test_scale_norm_over_another_is_refused(make, words):
+    layer, X = make(), torch.randn(2, 3)
+    layer.eval()  # spectral norms move at every forward pass of training
+    before, keys = layer(X).detach(), set(layer.state_dict())
+    with pytest.raises(ValueError, match=f"already made by .*{words}"):
+        scale_norm(layer)
+    assert set(layer.state_dict()) == keys
+    assert torch.equal(layer(X), before)
+
+
+def test_other_parameters_of_such_a_layer_may_still_have_one():
+    layer = scale_norm(torch.nn.Linear(3, 3))
+    layer.other = torch.nn.Parameter(torch.randn(2, 3))
+    assert scale_norm(layer, "other").parametrizations.keys() == {"weight", "other"}
+
+
+@pytest.mark.parametrize("copied_first", [True, False])
+def test_copies_do_not_share_what_is_removed_or_added(copied_first):
+    """deepcopy keeps the class, and torch keeps the property that makes the weight in the class."""
+    layer = scale_norm(torch.nn.Linear(4, 3))
+    twin, X = copy.deepcopy(layer), torch.randn(2, 4)
+    before = layer(X).detach()
+    removed, kept = (twin, layer) if copied_first else (layer, twin)
+    remove_scale_norm(removed)
+    assert torch.allclose(removed(X), before, rtol=1e-6)
+    assert torch.equal(kept(X), before)
+    assert type(removed) is torch.nn.Linear
+    kept.other = torch.nn.Parameter(torch.randn(2, 3))
+    third = copy.deepcopy(kept)
+    scale_norm(third, "other")
+    assert "other" in kept._parameters
+    assert torch.equal(kept(X), third(X))
+    assert isinstance(kept.other, torch.nn.Parameter)
+    kept.weight.square().sum().backward()
+    assert kept.parametrizations.weight.original1.grad is not None
 
 
 @pytest.mark.parametrize(

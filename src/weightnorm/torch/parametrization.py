@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import _WeightNorm as TorchWeightNorm
+from torch.nn.utils.spectral_norm import SpectralNorm as OldSpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm as OldWeightNorm
 
-from ._blocks import Dim, block_dot, block_norm, checked_dim, spanned, working
+from ._blocks import WORKING, Dim, block_dot, block_norm, checked_dim, spanned, working
 
 
 class ScaleNorm(torch.nn.Module):
@@ -163,13 +164,46 @@ def scale_norm(module: Any, name: str = "weight", dim: Any = 0) -> Any:
     >>> [name for name, _ in layer.named_parameters()][1:]
     ['parametrizations.weight.original0', 'parametrizations.weight.original1']
     """
-    if not isinstance(getattr(module, name, None), torch.Tensor):
-        kind = type(module).__name__
+    weight, kind = getattr(module, name, None), type(module).__name__
+    if not isinstance(weight, torch.Tensor):
         raise ValueError(f"name={name!r} is not a parameter of this {kind}; its weight, say")
-    spanned(getattr(module, name).shape, checked_dim(dim))
+    if other := _made_by(module, name):
+        raise ValueError(
+            f"name={name!r} of this {kind} is already made by {other}, and a weight has one scale: "
+            "remove that first (remove_scale_norm, torch's remove_parametrizations, "
+            "remove_weight_norm or remove_spectral_norm), or convert torch's weight_norm by "
+            "from_torch_weight_norm"
+        )
+    if weight.dtype not in WORKING:
+        raise TypeError(f"name={name!r} must be of a real floating-point type, got {weight.dtype}")
+    spanned(weight.shape, checked_dim(dim))
+    _own_class(module)
     parametrize.register_parametrization(module, name, ScaleNorm(dim), unsafe=True)
     _read_other_keys(module, name)
     return module
+
+
+def _made_by(module: Any, name: str) -> str:
+    """What computes a module's weight from other parameters, or "" for a plain one."""
+    if parametrize.is_parametrized(module, name):
+        return type(module.parametrizations[name][0]).__name__.lstrip("_")
+    for hook in module._forward_pre_hooks.values():
+        if isinstance(hook, OldWeightNorm | OldSpectralNorm) and hook.name == name:
+            return f"torch.nn.utils' old {type(hook).__name__}"
+    return "" if name in module._parameters or name in module._buffers else "other code"
+
+
+def _own_class(module: Any) -> None:
+    """Give a parametrized module a class that no other has.
+
+    torch keeps the property that computes a weight in a class made for the module, which copies of
+    the module share: to add or remove one there would change them all.
+    """
+    if not parametrize.is_parametrized(module):
+        return
+    shared = type(module)
+    own = {k: v for k, v in vars(shared).items() if k not in ("__dict__", "__weakref__")}
+    module.__class__ = type(shared.__name__, shared.__bases__, own)
 
 
 def remove_scale_norm(module: Any, name: str = "weight") -> Any:
@@ -198,6 +232,7 @@ def remove_scale_norm(module: Any, name: str = "weight") -> Any:
     found = getattr(module, "parametrizations", {})
     if name not in found or not any(isinstance(part, ScaleNorm) for part in found[name]):
         raise ValueError(f"name={name!r} has no scale_norm in this {type(module).__name__}")
+    _own_class(module)
     return parametrize.remove_parametrizations(module, name, leave_parametrized=True)
 
 
