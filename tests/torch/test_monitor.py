@@ -1,5 +1,8 @@
 """Monitor records what happens, and nothing when it is not due."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -147,6 +150,77 @@ def test_frames_names_and_a_picture():
     with pytest.raises(ValueError, match="ax must be 4 axes"):
         monitor.plot(np.array(axes[:2]))
     plt.close("all")
+
+
+def test_a_monitor_follows_a_compiled_step():
+    torch._dynamo.reset()
+    records = []
+    for compiled in (False, True):
+        model = network(dtype=torch.float64)
+        optimizer = RPGD(model.parameters(), torch.tensor(0.05), scale_ratio=torch.tensor(1.0))
+        monitor = Monitor(optimizer, every=2, names=model)
+        step = torch.compile(optimizer.step, backend="aot_eager") if compiled else optimizer.step
+        X, Y = images(dtype=torch.float64)
+        for _ in range(6):
+            optimizer.zero_grad()
+            (model(X) - Y).square().mean().backward()
+            step()
+        records.append(monitor.to_dataset())
+    assert records[0].step.values.tolist() == records[1].step.values.tolist() == [0, 2, 4, 6]
+    for key in ("scale", "angle"):
+        assert records[1][key].values == pytest.approx(records[0][key].values, nan_ok=True)
+
+
+class Wrapper(torch.optim.Optimizer):
+    """As accelerate's: an optimiser only in name, which steps the one it has."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    @property
+    def param_groups(self):
+        return self.optimizer.param_groups
+
+    def step(self, closure=None):
+        self.optimizer.step(closure)
+
+
+@pytest.mark.parametrize("whose", ["ours", "a model's"])
+def test_a_monitor_looks_inside_wrappers(whose):
+    if whose == "ours":
+        model = network()
+        wrapper = Wrapper(Wrapper(RPGD(model.parameters(), 0.05)))
+        monitor = Monitor(wrapper, names=model)
+    else:
+        model = torch.nn.Sequential(scale_norm(torch.nn.Linear(25, 2)))
+        wrapper = Wrapper(torch.optim.SGD(model.parameters(), 0.05))
+        monitor = Monitor(model, optimizer=wrapper)
+    X, Y = images()
+    for _ in range(3):
+        model.zero_grad()
+        out = model(X) if whose == "ours" else model(X.flatten(1))
+        (out - Y).square().mean().backward()
+        wrapper.step()
+    assert monitor.num_steps == 3
+    data = monitor.to_dataset()
+    assert np.isfinite(data.effective_rate.values).all()
+    assert (data.angle.values[1:] > 0).all()
+
+
+@pytest.mark.parametrize("how", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
+def test_a_monitor_can_be_kept(how):
+    model = network()
+    optimizer = RPGD(model.parameters(), 0.05)
+    monitor = Monitor(optimizer, every=2, names=model)
+    steps(model, optimizer, images(), 5)
+    kept = how(monitor)
+    assert kept.to_dataset().identical(monitor.to_dataset())
+    assert kept.to_dataframe().equals(monitor.to_dataframe())
+    with pytest.raises(RuntimeError, match="make a new one"):
+        kept.step()
+    kept.remove()
+    steps(model, optimizer, images(), 1)  # the first goes on
+    assert (kept.num_steps, monitor.num_steps) == (5, 6)
 
 
 @pytest.mark.parametrize(

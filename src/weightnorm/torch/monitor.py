@@ -54,8 +54,9 @@ class Monitor:
     Parameters
     ----------
     optimizer_or_model : RPGD, WeightNormSGD, or a model with `scale_norm` or torch's weight_norm
-        What is watched. An optimiser is followed by itself; for a model give its optimiser too, or
-        call `step()` after every step.
+        What is watched. An optimiser is followed by itself, also inside a wrapper (accelerate's,
+        say) that has it as its `optimizer`; for a model give its optimiser too, or call `step()`
+        after every step.
     every : int
         Record every so many steps, and the start. Nothing is computed in between.
     optimizer : torch.optim.Optimizer, optional
@@ -65,8 +66,9 @@ class Monitor:
     names : torch.nn.Module, optional
         The model, for the names of an optimiser's parameters ("0.0", group and place, without).
     follow : bool
-        Whether to record by itself, in a hook on the optimiser. With a compiled step give False,
-        and call `step()`.
+        Whether to record by itself, in a hook on the optimiser. A step compiled by torch.compile
+        calls the hook outside its graph; for one graph without a break give False, and call
+        `step()` after it.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class Monitor:
         follow: bool = True,
     ) -> None:
         self.every = _validate.integer("every", every, minimum=1)
+        optimizer_or_model, optimizer = _inside(optimizer_or_model), _inside(optimizer)
         if isinstance(optimizer_or_model, ScaleDirectionOptimizer):
             self._looks = _of_optimizer(optimizer_or_model, names)
             optimizer = optimizer_or_model
@@ -116,6 +119,7 @@ class Monitor:
         self._spaces = _row_spaces(features, self._looks)
         self._starts: dict[str, Any] = {}
         self._before: dict[str, Any] = {}
+        self._counts: dict[str, int] = {}  # blocks of each weight
         self.num_steps = 0
         self._steps: list[int] = []
         self._records: list[dict[str, Any]] = []
@@ -123,10 +127,17 @@ class Monitor:
         self._prepare()
         self._handle = None
         if optimizer is not None and follow:
-            self._handle = optimizer.register_step_post_hook(lambda *_: self.step())
+            # a compiled step calls it between its graphs: nothing of it is to be traced
+            count = torch.compiler.disable(self.step)
+            self._handle = optimizer.register_step_post_hook(lambda *_: count())
 
     def step(self) -> None:
         """Count a step, and record if it is due; called by itself where there is an optimiser."""
+        if not self._looks:
+            raise RuntimeError(
+                "this Monitor was copied or loaded: it has what was recorded, and watches nothing; "
+                "make a new one to go on"
+            )
         self.num_steps += 1
         if self.num_steps % self.every == 0:
             self._record()
@@ -137,6 +148,10 @@ class Monitor:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was recorded; what is watched, and the hook on it, stay where they are."""
+        return self.__dict__ | {"_looks": {}, "_watched": None, "_handle": None, "_before": {}}
 
     def _prepare(self) -> None:
         """Keep the directions before a step that will be recorded."""
@@ -153,7 +168,9 @@ class Monitor:
                 "does not",
                 stacklevel=2,
             )
-        parts = [self._of_one(name, look()) for name, look in self._looks.items()]
+        found = {name: self._of_one(name, look()) for name, look in self._looks.items()}
+        self._counts = {name: part["scale"].size for name, part in found.items()}
+        parts = list(found.values())
         self._records.append({key: np.concatenate([p[key] for p in parts]) for key in parts[0]})
         self._steps.append(self.num_steps)
         self._before = {}
@@ -192,7 +209,7 @@ class Monitor:
         """
         import xarray
 
-        counts = {name: _flat(look().scale).size for name, look in self._looks.items()}
+        counts = self._counts
         return xarray.Dataset(
             {
                 key: (
@@ -282,6 +299,13 @@ def _look(optimizer: Any, index: int, p: Any) -> Callable[[], Seen]:
         return Seen(size, p.detach(), None if optimizer.normalises else size, axes, lr, ratio)
 
     return look
+
+
+def _inside(wrapper: Any) -> Any:
+    """The optimiser that a wrapper steps; anything else as it is."""
+    while isinstance(getattr(wrapper, "optimizer", None), torch.optim.Optimizer):
+        wrapper = wrapper.optimizer
+    return wrapper
 
 
 def _of_model(model: Any, optimizer: Any) -> dict[str, Callable[[], Seen]]:
