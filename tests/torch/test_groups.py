@@ -166,6 +166,21 @@ def test_a_group_that_is_added_later_is_frozen_too():
     assert ratios == [0.0, 0.0, 0.3, 0.3, 0.3]
 
 
+@pytest.mark.parametrize("tensor", [False, True])
+def test_a_scheduler_of_the_ratio_tells_the_ratio(tensor):
+    ratio = torch.tensor(0.5) if tensor else 0.5
+    optimizer = OPTIMIZERS["wn"](network().parameters(), 0.1, scale_ratio=ratio)
+    scheduler, told = FreezeThaw(optimizer, 2, ramp=2), []
+    for _ in range(6):
+        told.append([float(value) for value in scheduler.get_last_lr()])
+        optimizer.step()
+        scheduler.step()
+    assert told == [[0.0], [0.0], [0.0], [0.25], [0.5], [0.5]]
+    layer = scale_norm(torch.nn.Linear(3, 2))
+    adam = torch.optim.AdamW(scale_direction_groups(layer, 1e-2, 1e-3))
+    assert FreezeThaw(adam, 2).get_last_lr() == [0.0, 1e-2, 1e-2]
+
+
 def test_going_on_by_number_and_from_a_state():
     net = network()
     optimizer = RPGD(net.parameters(), 0.1)

@@ -19,7 +19,8 @@ class FreezeThaw(LRScheduler):
     the paper's two phases: directions first, both later. Call `step()` after every step of the
     optimiser, as with any torch scheduler; others may move the learning rate beside it (side by
     side, or in ChainedScheduler; SequentialLR would begin it too early). Where it is a learning
-    rate that is frozen, it follows what others do to the first of the other groups.
+    rate that is frozen, it follows what others do to the first of the other groups. `get_last_lr`
+    gives the ratios, which are what this scheduler sets; those of others give the learning rates.
 
     Parameters
     ----------
@@ -123,6 +124,19 @@ class FreezeThaw(LRScheduler):
             else:
                 group[self.key] = values[id(group)]
         return [group["lr"] for group in self.optimizer.param_groups]
+
+    def get_last_lr(self) -> list[Any]:
+        """What it set last, for each group: the `scale_ratio`, or learning rates where it is they.
+
+        Returns
+        -------
+        list
+            Numbers, or copies of the groups' tensors.
+        """
+        if self.key == "lr":
+            return list(super().get_last_lr())
+        values = [group.get(self.key, group["lr"]) for group in self.optimizer.param_groups]
+        return [v.clone() if isinstance(v, torch.Tensor) else v for v in values]
 
     def _others(self, chosen: list[Any]) -> float:
         """What other schedulers made of the learning rate of the first group that is not ours."""
