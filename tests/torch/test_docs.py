@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import os
 import re
 import subprocess
@@ -114,12 +115,23 @@ def test_step_costs_are_ratios_of_what_was_measured(monkeypatch):
     monkeypatch.setattr(torch_steps, "WIDTH", 8)
     monkeypatch.setattr(torch_steps, "LAYERS", 2)
     monkeypatch.setattr("weightnorm.bench.timing.PAUSE", 0.0)
+    monkeypatch.setattr(torch_steps, "SHAPES", {"small": lambda: [(3, 4), (4,)]})
     found = torch_steps.step_costs(lambda text: None, 1)
+    for measured in found["updates"]["small"].values():
+        ours, sgd = (measured["seconds"][name] for name in ("RPGD", "SGD(foreach=True)"))
+        assert measured["over_sgd"]["RPGD"] == pytest.approx(ours / sgd)
     whole, update = found["whole_step_seconds"], found["update_seconds"]
     for name, ratio in found["whole_step_over_sgd"].items():
         assert ratio == pytest.approx(whole[name] / whole["SGD(foreach=True)"])
     by_hand = update["RPGD"] / update["foreach by hand, rPGD"]
     assert found["update_over_foreach_by_hand"] == pytest.approx(by_hand)
+
+
+def test_the_shapes_of_a_resnet_18():
+    """torchvision's has 11,689,512 numbers in 62 parameters."""
+    shapes = torch_steps._resnet_18()
+    assert len(shapes) == 62
+    assert sum(math.prod(shape) for shape in shapes) == 11_689_512
 
 
 def test_the_update_by_hand_is_the_update():

@@ -226,6 +226,10 @@ def show_torch(console: Console, costs: dict[str, Any]) -> None:
         whole = costs["whole_step_seconds"].get(name)
         told = "" if whole is None else f", a whole step {whole * 1e3:.1f} ms"
         console.print(f"  {name}: update {taken * 1e3:.2f} ms{told}")
+    for shapes, found in costs["updates"].items():
+        for kind, measured in found.items():
+            over = ", ".join(f"{n} {r:.2f}" for n, r in measured["over_sgd"].items())
+            console.print(f"  {shapes}, {kind}: {over} (over SGD)")
 
 
 def as_json(table: Table) -> dict[str, Any]:

@@ -9,6 +9,13 @@ from typing import Any
 from .timing import installed, interleaved
 
 WIDTH, LAYERS, BATCH, LR = 256, 25, 256, 1e-3
+MOMENTUM = 0.9
+# (channels out, channels in, kernel, times) of a ResNet-18's convolutions
+RESNET_18 = (
+    (64, 3, 7, 1), (64, 64, 3, 4), (128, 64, 3, 1), (128, 128, 3, 3), (128, 64, 1, 1),
+    (256, 128, 3, 1), (256, 256, 3, 3), (256, 128, 1, 1), (512, 256, 3, 1), (512, 512, 3, 3),
+    (512, 256, 1, 1),
+)  # fmt: skip
 Log = Callable[[str], None]
 
 
@@ -41,9 +48,53 @@ def step_costs(log: Log, repeats: int) -> dict[str, Any] | None:
     answer["whole_step_over_sgd"] = {n: steps[n] / sgd for n in ("RPGD", "WeightNormSGD")}
     answer["whole_step_over_weight_norm"] = {n: steps[n] / norm for n in ("RPGD", "WeightNormSGD")}
     answer["update_over_foreach_by_hand"] = alone["RPGD"] / alone["foreach by hand, rPGD"]
+    answer["updates"] = {name: _by_shape(torch, make(), repeats) for name, make in SHAPES.items()}
     if "geoopt" in alone:
         answer["geoopt_update_over_ours"] = alone["geoopt"] / alone["RPGD"]
     return answer
+
+
+def _resnet_18() -> list[tuple[int, ...]]:
+    """The shapes of its parameters: convolutions, their norms' two vectors each, the last layer."""
+    matrices = [(out, into, k, k) for out, into, k, times in RESNET_18 for _ in range(times)]
+    vectors = [(shape[0],) for shape in matrices for _ in range(2)]
+    return [*matrices, *vectors, (1000, 512), (1000,)]
+
+
+SHAPES: dict[str, Callable[[], list[tuple[int, ...]]]] = {
+    "one 4096 × 4096": lambda: [(4096, 4096)],
+    "ResNet-18": _resnet_18,
+    "50 of 64 × 64": lambda: [(64, 64)] * 50,
+}
+
+
+def _by_shape(torch: Any, shapes: list[tuple[int, ...]], repeats: int) -> dict[str, Any]:
+    """Updates of such parameters, in seconds, without and with momentum, and over SGD's."""
+    from ..torch import RPGD, WeightNormSGD
+
+    def made(make: Any) -> Callable[[], object]:
+        parameters = [torch.nn.Parameter(0.05 * torch.randn(shape)) for shape in shapes]
+        for p in parameters:
+            p.grad = 0.01 * torch.randn_like(p)
+        step: Callable[[], object] = make(parameters).step
+        step()  # its state
+        return step
+
+    found: dict[str, Any] = {}
+    for name, momentum in (("plain", 0.0), ("momentum", MOMENTUM)):
+        options = {"momentum": momentum}
+        steps = {
+            "SGD(foreach=True)": made(
+                lambda p, o=options: torch.optim.SGD(p, LR, foreach=True, **o)
+            ),
+            "RPGD": made(lambda p, o=options: RPGD(p, LR, **o)),
+            "WeightNormSGD": made(lambda p, o=options: WeightNormSGD(p, LR, **o)),
+        }
+        seconds = interleaved(steps, 8 * repeats, min)
+        sgd = seconds["SGD(foreach=True)"]
+        over = {kind: taken / sgd for kind, taken in seconds.items()}
+        found[name] = {"seconds": seconds, "over_sgd": over}
+    return found
 
 
 def _network(torch: Any) -> Any:
