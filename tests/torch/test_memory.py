@@ -74,7 +74,9 @@ def test_a_state_of_another_layer_is_refused_when_it_is_loaded(name, momentum):
     source.step()
     target = OPTIMIZERS[name](narrow.parameters(), 0.3)
     held = copy.deepcopy(target.state_dict())
-    with pytest.raises(ValueError, match=r"of shape \(2, 128\) where \(1, 128\) is due; nothing"):
+    with pytest.raises(
+        ValueError, match=r"of shape \(2, 128\) where \(1, 128\) is expected; nothing"
+    ):
         target.load_state_dict(source.state_dict())
     assert target.state_dict() == held
     narrow(torch.randn(4, 128)).square().sum().backward()

@@ -103,10 +103,10 @@ def compiled_steps(table: Table, options: Options, projects: bool) -> None:
         work(0)
     else:
         share(work, range(parts), parts)
-    _count(table.parameters)
+    _increment_versions(table.parameters)
 
 
-def _count(parameters: list[Any]) -> None:
+def _increment_versions(parameters: list[Any]) -> None:
     """Tell autograd that they were written."""
     try:
         torch.autograd.graph.increment_version(parameters)

@@ -164,7 +164,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         state = self.state[p]
         _state.check(group, p, state, at, self.normalises)
         if at is not None and "direction" not in state:
-            state |= _state.begin(group, p, gradient, at, self.normalises)
+            state |= _state.initial(group, p, gradient, at, self.normalises)
         elif at is not None and not group["differentiable"]:
             self._follow(group, p, state, at)
         if group["momentum"]:

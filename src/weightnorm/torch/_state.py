@@ -21,7 +21,7 @@ BUFFERS = ("direction_buffer", "scale_buffer")
 NEAR = 4.0  # ulp of a parameter's type within which it is still what the state says
 
 
-def begin(group: dict[str, Any], p: Any, gradient: Any, at: Layout, unit: bool) -> dict[str, Any]:
+def initial(group: dict[str, Any], p: Any, gradient: Any, at: Layout, unit: bool) -> dict[str, Any]:
     """The first state: g = ‖p‖ and w along p, of norm 1 if `unit`.
 
     A block of zeros has no direction: it gets that of the steepest descent, or, without a gradient,
@@ -43,7 +43,7 @@ def begin(group: dict[str, Any], p: Any, gradient: Any, at: Layout, unit: bool) 
     return state
 
 
-def parts(unit: bool) -> tuple[str, ...]:
+def required(unit: bool) -> tuple[str, ...]:
     """What every state of a parameter with blocks has: that of a `unit` direction, or of any."""
     return ("direction", "scale") if unit else ("direction", "scale", "direction_norm")
 
@@ -55,18 +55,18 @@ def misfit(
 
     Its tensors may be `anywhere` while they are only looked at.
     """
-    known = BUFFERS[:1] if at is None else parts(unit) + BUFFERS
+    known = BUFFERS[:1] if at is None else required(unit) + BUFFERS
     for name, tensor in state.items():
         if name not in known or not isinstance(tensor, torch.Tensor):
             return f"{name}, which is not of this optimiser"
         due = p.shape if at is None or name in LIKE_PARAMETER else at.scales
         if tensor.shape != due:
-            return f"a {name} of shape {tuple(tensor.shape)} where {tuple(due)} is due"
+            return f"a {name} of shape {tuple(tensor.shape)} where {tuple(due)} is expected"
         if not tensor.is_floating_point():
             return f"a {name} of {tensor.dtype}"
         if not anywhere and tensor.device != p.device:
-            return f"a {name} on {tensor.device} where {p.device} is due"
-    missing = [name for name in parts(unit) if name not in state]
+            return f"a {name} on {tensor.device} where {p.device} is expected"
+    missing = [name for name in required(unit) if name not in state]
     return f"no {' nor '.join(missing)}" if at is not None and state and missing else ""
 
 
@@ -122,10 +122,10 @@ def follow(group: dict[str, Any], p: Any, state: dict[str, Any], at: Layout, kno
             "another model or another state was loaded; going on from the parameter",
             stacklevel=2,
         )
-    _take(x, state, n, changed, axes, group["eps"])
+    _adopt(x, state, n, changed, axes, group["eps"])
 
 
-def _take(x: Any, state: dict[str, Any], n: Any, changed: Any, axes: Any, eps: float) -> None:
+def _adopt(x: Any, state: dict[str, Any], n: Any, changed: Any, axes: Any, eps: float) -> None:
     """Bring the blocks that were changed to the weights x."""
     w, g = state["direction"], state["scale"]
     size = safe_norm(x, axes)

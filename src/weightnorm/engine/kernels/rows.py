@@ -19,7 +19,6 @@ from .compiling import compiled
 SUMS = {"contract", "reassoc", "nsz"}
 # columns of the table; an address of 0 is that of nothing
 ROWS, COLUMNS, WEIGHTS, GRADIENT, DIRECTION, SCALE, NORM, DIRECTION_BUFFER, SCALE_BUFFER = range(9)
-NUM_ENTRIES = 9
 
 
 @intrinsic
