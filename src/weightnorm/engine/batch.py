@@ -168,13 +168,12 @@ class Batch(ABC):
         self.alive &= ~which
 
 
-def require_dimension(state: Any, dimension: int) -> None:
-    """Refuse a state of other coordinates: compiled code reads it without asking."""
-    if state.dimension != dimension:
-        raise ValueError(
-            f"a start has {state.dimension} coordinates where the problem has {dimension}; its "
-            "reduction, or the problem it was made on, is another"
-        )
+def other_coordinates(found: int, dimension: int) -> ValueError:
+    """The error for a state of other coordinates, which compiled code would read without asking."""
+    return ValueError(
+        f"a start has {found} coordinates where the problem has {dimension}; its reduction, or the "
+        "problem it was made on, is another"
+    )
 
 
 def safe_norm(vector: Array, scale: Array) -> Array:

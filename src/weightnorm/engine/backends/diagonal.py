@@ -20,8 +20,8 @@ from ..batch import (
     Records,
     Start,
     multiples,
+    other_coordinates,
     record_by_pieces,
-    require_dimension,
     safe_norm,
 )
 from ..kernels import diagonal_kernel
@@ -81,10 +81,10 @@ class DiagonalBatch(Batch):
         self._powers = np.array(
             [power for step in self._steps for power in (step.scale_power, step.norm_power)]
         )
-        require_dimension(start.state, problem.dimension)
         raw = start.state if isinstance(start.state, RawState) else self._fresh(start.state)
-        if raw.buffers.shape[1] != (raw.vectors.shape[1] if self._momentum else 0):
-            raise ValueError("the buffers of a start must be as wide as its vectors")
+        width = problem.dimension - 1
+        if (raw.vectors.shape[1], raw.buffers.shape[1]) != (width, width if self._momentum else 0):
+            raise other_coordinates(raw.vectors.shape[1] + 1, problem.dimension)
         fields = raw.fields.copy()
         fields[:, kernels.LOW] = 2.0 * (low - problem.floor)
         self._count, self._width = len(fields), kernels.WIDTH

@@ -18,9 +18,9 @@ from ..batch import (
     Records,
     Start,
     multiples,
+    other_coordinates,
     position_of,
     record_by_pieces,
-    require_dimension,
 )
 from ..kernels import model_kernel
 
@@ -57,7 +57,8 @@ class ModelBatch(Batch):
         self, method: Any, problem: Any, start: Start, low: float, threads: int = 1
     ) -> None:
         state: State = start.state
-        require_dimension(state, problem.dimension)
+        if state.vector.shape[1] != problem.dimension:
+            raise other_coordinates(state.vector.shape[1], problem.dimension)
         if problem.matrix.shape != (problem.num_samples, problem.dimension - 1):
             raise ValueError(
                 "the samples of a problem were changed after it was made; make it anew"

@@ -19,9 +19,9 @@ from ..batch import (
     Position,
     Records,
     Start,
+    other_coordinates,
     position_of,
     record_by_pieces,
-    require_dimension,
 )
 
 
@@ -57,7 +57,8 @@ class SingleBatch(Batch):
         sampling = method.sampling
         self._draws = None if sampling is None else sampling.draws(problem.num_samples)
         state = start.state
-        require_dimension(state, problem.dimension)
+        if state.vector.shape[1] != problem.dimension:
+            raise other_coordinates(state.vector.shape[1], problem.dimension)
         self._vector, self._scale = state.vector.copy(), state.scale.copy()
         self._buffer, self._scale_buffer = np.zeros_like(self._vector), np.zeros_like(self._scale)
         for buffer, name in zip((self._buffer, self._scale_buffer), BUFFERS, strict=True):
