@@ -1,11 +1,12 @@
 """Work on threads: all of it, a few items ahead, with errors and interruptions heard at once."""
 
+import signal
 import threading
 import time
 
 import pytest
 
-from weightnorm._pool import run_all
+from weightnorm._pool import run_all, share
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -102,3 +103,39 @@ def test_an_interruption_reaches_long_work():
         run_all(work, range(8), 4, stop, lambda answers: None)
     assert stop.is_set()
     assert time.monotonic() - begun < 60
+
+
+def test_all_parts_are_done_before_ctrl_c_is_heard():
+    """It comes while threads are being started, and while they are waited for."""
+    usual, main = signal.getsignal(signal.SIGINT), threading.main_thread().ident
+    for when in (0, 20, 39):
+        done = []
+
+        def work(part, when=when, done=done):
+            if part == when:
+                signal.pthread_kill(main, signal.SIGINT)
+            time.sleep(0.002)
+            done.append(part)
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                share(work, range(40), 40)
+            assert sorted(done) == list(range(40))
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+
+def test_an_error_of_a_part_is_raised_when_all_are_done():
+    done = []
+
+    def work(part):
+        if part == 0:
+            raise ValueError("part 0")
+        time.sleep(0.01)
+        done.append(part)
+
+    with pytest.raises(ValueError, match="part 0"):
+        share(work, range(4), 2)
+    assert sorted(done) == [1, 2, 3]

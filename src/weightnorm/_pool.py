@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import islice
+from types import FrameType
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -59,17 +62,27 @@ def share(work: Callable[[Item], object], parts: Sequence[Item], workers: int) -
 
     Whatever goes wrong, Ctrl-C included, is raised only when all parts are done.
     """
-    with ThreadPoolExecutor(workers) as pool:
+    with _interrupts_deferred(), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, part) for part in parts]
-        failures: list[BaseException] = []
-        while not all(future.done() for future in futures):
-            try:
-                wait(futures)
-            except KeyboardInterrupt as error:  # heard afterwards
-                failures.append(error)
-    failures += [failed for future in futures if (failed := future.exception()) is not None]
-    if failures:
-        raise failures[0]
+    for future in futures:  # all are done
+        future.result()
+
+
+@contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Hear Ctrl-C only afterwards; other threads than the main one never hear it."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    heard: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if heard:
+            usual(*heard[0])
 
 
 def available_cores() -> int:

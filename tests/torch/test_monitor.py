@@ -207,6 +207,12 @@ def test_a_monitor_looks_inside_wrappers(whose):
     assert (data.angle.values[1:] > 0).all()
 
 
+def test_a_model_with_an_optimizer_of_its_own_is_a_model():
+    model = torch.nn.Sequential(scale_norm(torch.nn.Linear(4, 2)))
+    model.optimizer = torch.optim.SGD(model.parameters(), 0.05)
+    assert Monitor(model, optimizer=model.optimizer).to_dataset().sizes["block"] == 2
+
+
 @pytest.mark.parametrize("how", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
 def test_a_monitor_can_be_kept(how):
     model = network()

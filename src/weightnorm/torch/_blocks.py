@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 Dim = int | tuple[int, ...] | None
+NEAR = 4.0  # ulp: numbers this near are equal but for rounding
 # the types that parameters may have, and that in which their norms and states are kept
 WORKING = {
     torch.float16: torch.float32,
@@ -146,3 +147,10 @@ def write(into: Any, value: Any) -> None:
 def is_distributed(tensor: Any) -> bool:
     """Whether it is a DTensor (FSDP2, tensor parallelism)."""
     return hasattr(type(tensor), "placements")
+
+
+def overlaps(tensor: Any) -> bool:
+    """Whether numbers of a tensor share their memory (an expanded one): it cannot be written."""
+    if is_distributed(tensor) or tensor.is_contiguous():
+        return False
+    return any(step == 0 and n > 1 for step, n in zip(tensor.stride(), tensor.shape, strict=True))

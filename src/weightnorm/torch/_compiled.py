@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 
 from .._pool import share
-from ._blocks import Layout
+from ._blocks import NEAR, Layout
 from ._options import Options
-from ._rules import UNIT
 
 TYPES = {torch.float32: np.float32, torch.float64: np.float64}
 PLAIN = (torch.Tensor, torch.nn.Parameter)  # a subclass may keep its numbers elsewhere
@@ -30,10 +30,12 @@ class Table:
 
     parameters: list[Any] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
+    held: list[tuple[Any, ...]] = field(default_factory=list)  # what the addresses are those of
 
-    def add(self, p: Any, row: list[int]) -> None:
-        """One more."""
+    def add(self, p: Any, held: tuple[Any, ...], row: list[int]) -> None:
+        """Add a parameter, its gradient and its state."""
         self.parameters.append(p)
+        self.held.append(held)
         self.rows.append(row)
 
 
@@ -54,8 +56,8 @@ def table_row(
     needed = [
         _address(p, kind, shape),
         _address(gradient, kind, shape),
-        _address(state["direction"], kind, shape),
-        _address(state["scale"], kind, scales),
+        _address(state.get("direction"), kind, shape),
+        _address(state.get("scale"), kind, scales),
     ]
     norm, buffers = 0, [0, 0]
     if not unit:
@@ -67,7 +69,17 @@ def table_row(
             _address(state.get("scale_buffer"), kind, scales),
         ]
         needed += buffers
-    return None if 0 in needed else [at.blocks, at.length, *needed[:4], norm, *buffers]
+    if 0 in needed or not _can_compile():
+        return None
+    return [at.blocks, at.length, *needed[:4], norm, *buffers]
+
+
+@cache
+def _can_compile() -> bool:
+    """Whether numba compiles here; it is imported only where a tensor could use it."""
+    from ..engine.kernels.compiling import enabled
+
+    return enabled()
 
 
 def _address(tensor: Any, kind: torch.dtype, shape: tuple[int, ...]) -> int:
@@ -83,6 +95,16 @@ def _address(tensor: Any, kind: torch.dtype, shape: tuple[int, ...]) -> int:
     ):
         return int(tensor.data_ptr())
     return 0
+
+
+def has_memory(tensor: Any) -> bool:
+    """Whether a plain tensor on the CPU still has its numbers; others are not looked at."""
+    if type(tensor) not in PLAIN or not tensor.is_cpu or tensor.layout is not DENSE:
+        return True
+    try:
+        return bool(tensor.untyped_storage().nbytes())
+    except (NotImplementedError, RuntimeError):  # a wrapper of torch.func has no storage at all
+        return True
 
 
 def compiled_steps(table: Table, options: Options, projects: bool) -> None:
@@ -107,12 +129,13 @@ def compiled_steps(table: Table, options: Options, projects: bool) -> None:
 
 
 def _increment_versions(parameters: list[Any]) -> None:
-    """Tell autograd that they were written."""
+    """Tell autograd that they were written; inference tensors are none of its business."""
     try:
         torch.autograd.graph.increment_version(parameters)
-    except TypeError:  # torch 2.4 takes one at a time
+    except (TypeError, RuntimeError):  # torch 2.4 takes one at a time
         for p in parameters:
-            torch.autograd.graph.increment_version(p)
+            if not p.is_inference():
+                torch.autograd.graph.increment_version(p)
 
 
 def _numbers(options: Options, kind: Any) -> Any:
@@ -126,7 +149,7 @@ def _numbers(options: Options, kind: Any) -> Any:
             options.momentum,
             options.decay,
             max(options.eps, limits.tiny),
-            UNIT * limits.eps,
+            NEAR * limits.eps,
             limits.tiny,
             limits.tiny / limits.eps**2,
             limits.max,

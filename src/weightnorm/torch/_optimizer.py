@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import torch
 
 from . import _state
-from ._blocks import Layout, is_distributed, known_layout, layout, working, write
+from ._blocks import Layout, is_distributed, known_layout, layout, overlaps, working, write
 from ._checkpoint import check_saved
-from ._compiled import Table, compiled_steps, table_row
+from ._compiled import Table, compiled_steps, has_memory, table_row
 from ._options import Options, check_options
 from ._rules import Block, functional, in_place, plain_step
 
@@ -25,10 +25,6 @@ class Work:
     options: Options
     blocks: list[Block] = field(default_factory=list)
     tables: dict[torch.dtype, Table] = field(default_factory=dict)
-
-    def check_range(self) -> None:
-        """Refuse rates that are beyond the numbers of a parameter's type."""
-        self.options.check_range({b.parameter.dtype for b in self.blocks} | set(self.tables))
 
 
 class ScaleDirectionOptimizer(torch.optim.Optimizer):
@@ -155,6 +151,16 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 f"{type(self).__name__} does not support sparse gradients: every block moves with "
                 "its scale; use nn.Embedding(…, sparse=False)"
             )
+        if overlaps(p):
+            raise ValueError(
+                f"a parameter of shape {tuple(p.shape)} is expanded, and its numbers share their "
+                "memory; clone it"
+            )
+        if not (has_memory(p) and has_memory(gradient)):
+            raise ValueError(
+                f"a parameter of shape {tuple(p.shape)}, or its gradient, has no memory: it was "
+                "given back after backward()"
+            )
         if gradient.shape != p.shape:
             raise ValueError(
                 f"the gradient of a parameter of shape {tuple(p.shape)} has shape "
@@ -187,7 +193,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         Where comparing means waiting for a device, or for other processes, its version tells.
         """
         version = self._written.get(p)  # none of a state that was loaded
-        if version != p._version or (p.is_cpu and not is_distributed(p)):
+        if version != _version(p) or (p.is_cpu and not is_distributed(p)):
             _state.follow(group, p, state, at, known=version is not None)
 
     def _row(self, group: dict[str, Any], p: Any) -> list[int] | None:
@@ -207,6 +213,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
 
         torch.compile knows this method by name: it calls it once, and traces what comes after.
         """
+        check_options(group)
         for p in group["params"]:
             block = self._block(group, p)
             if block is not None:
@@ -261,6 +268,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
             return work
         check_options(group)
         work = Work(group, Options.of(group, traced=group["differentiable"]))
+        work.options.check_range(lambda: self._types(group))
         tables = work.tables
         fast = group["foreach"] is None and not work.options.still and not group["differentiable"]
         for p in group["params"]:
@@ -271,11 +279,15 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 row = self._row(group, p) if fast and block is not None else None
             if row is not None:
                 table = tables.get(p.dtype) or tables.setdefault(p.dtype, Table())
-                table.add(p, row)
+                table.add(p, (p.grad, *self.state[p].values()), row)
             elif block is not None:
                 work.blocks.append(block)
-        work.check_range()
         return work
+
+    def _types(self, group: dict[str, Any]) -> set[torch.dtype]:
+        """Those in which the parameters of a group are moved."""
+        params = [p for p in group["params"] if p.grad is not None]
+        return {working(p) if self.in_blocks(group, p) else p.dtype for p in params}
 
     def _move(self, work: Work) -> None:
         """Make the step of a group."""
@@ -299,7 +311,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         if not compiling:
             written = [block.parameter for block in moved]
             for p in itertools.chain(written, *(t.parameters for t in work.tables.values())):
-                self._written[p] = p._version
+                self._written[p] = _version(p)
 
     def _write(self, block: Block, new: dict[str, Any], differentiable: bool) -> None:
         """The outcome of the formulas into the tensors, or in place of them."""
@@ -312,3 +324,8 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
         for name, tensor in zip(_state.STATE, old, strict=True):
             if name in new:
                 write(tensor, new[name])
+
+
+def _version(p: Any) -> int:
+    """How often autograd has seen a parameter change; inference tensors are not counted."""
+    return -1 if p.is_inference() else int(p._version)

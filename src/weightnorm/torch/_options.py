@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -16,6 +17,8 @@ FOREIGN = {
     "weight_decay": "weights g·w/‖w‖ decay with their scale: give scale_weight_decay",
     "dampening": "momentum is v ← βv + ∇ here: leave it out",
 }
+
+SMALLEST_MAX = torch.finfo(torch.float16).max
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,22 @@ class Options:
             still=not traced and lr == 0.0,
         )
 
-    def check_range(self, kinds: set[torch.dtype]) -> None:
-        """Refuse rates that are beyond the numbers of a type."""
-        for kind in kinds:
-            most = torch.finfo(kind).max
-            for name, value in (("lr", self.lr), ("lr·scale_ratio", self.lr * self.ratio)):
-                if value > most:
-                    raise ValueError(f"{name}={value:g} is beyond the numbers of {kind}")
+    def check_range(self, kinds: Callable[[], set[torch.dtype]]) -> None:
+        """Refuse numbers that are beyond those of a type in which a parameter is moved.
+
+        The types are asked for only where a number is beyond those of the smallest one.
+        """
+        numbers = {
+            "lr": self.lr,
+            "lr·scale_ratio": self.lr * self.ratio,
+            "scale_weight_decay": self.decay,
+            "eps": self.eps,
+        }
+        for name, value in numbers.items():
+            if value > SMALLEST_MAX:
+                for kind in kinds():
+                    if value > torch.finfo(kind).max:
+                        raise ValueError(f"{name}={float(value):g} is beyond the numbers of {kind}")
 
 
 def rate(name: str, value: Any) -> Any:

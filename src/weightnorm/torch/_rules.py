@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ._blocks import Layout, block_dot, is_distributed, safe_norm
+from ._blocks import NEAR, Layout, block_dot, is_distributed, safe_norm
 from ._options import Options
-
-UNIT = 4.0  # ulp: a norm this near to 1 counts as 1, so that a step of nothing changes nothing
 
 
 class Block(NamedTuple):
@@ -79,11 +77,13 @@ def functional(block: Block, options: Options) -> dict[str, Any]:
         )
     if options.still:
         return new
-    w = w - options.lr * moves[0]
     g = g - options.ratio * options.lr * moves[1]
-    norm = safe_norm(w, block.axes).clamp(min=_least(w, options))
+    if not block.turns:
+        return new | {"scale": g, "parameter": w * (g if block.norm is None else g / block.norm)}
+    w = w - options.lr * moves[0]
+    norm = _divisor(w, block.axes, options, block.norm is None)
     if block.norm is None:
-        w = w / torch.where((norm - 1.0).abs() <= _few_ulp(norm), 1.0, norm)
+        w = w / norm
         return new | {"direction": w, "scale": g, "parameter": g * w}
     return new | {"direction": w, "scale": g, "direction_norm": norm, "parameter": w * (g / norm)}
 
@@ -165,21 +165,18 @@ def _move_scales(blocks: list[Block], slopes: Any, options: Options) -> None:
             torch._foreach_add_(slopes, buffers, alpha=options.momentum)
         else:
             slopes = buffers
-    # also for lr = 0: nothing changes
-    torch._foreach_add_(scales, slopes, alpha=-options.ratio * options.lr)
+    if options.ratio * options.lr:  # frozen, they stay, whatever the slopes
+        torch._foreach_add_(scales, slopes, alpha=-options.ratio * options.lr)
 
 
 def _write(blocks: list[Block], options: Options) -> None:
     """The norms of the moved directions, and the parameters."""
     for block in blocks:
-        w, p, g = block.direction, block.parameter, block.scale
-        norm = safe_norm(w, block.axes).clamp_(min=_least(w, options))
-        if block.norm is None:
-            w.div_(norm.masked_fill_((norm - 1.0).abs_() <= _few_ulp(norm), 1.0))
-            factor = g
-        else:
-            block.norm.copy_(norm)
-            factor = g / norm
+        w, p = block.direction, block.parameter
+        if block.turns:
+            norm = _divisor(w, block.axes, options, block.norm is None)
+            w.div_(norm) if block.norm is None else block.norm.copy_(norm)
+        factor = block.scale if block.norm is None else block.scale / block.norm
         if p.dtype == w.dtype:
             torch.mul(w, factor, out=p)
         else:
@@ -205,10 +202,14 @@ def plain_step(vectors: list[tuple[Any, Any, Any]], options: Options) -> None:
             p.sub_(lr * G)
 
 
-def _least(w: Any, options: Options) -> float:
-    """The least norm to divide by."""
-    return max(options.eps, float(torch.finfo(w.dtype).tiny))
+def _divisor(w: Any, axes: tuple[int, ...], options: Options, unit: bool) -> Any:
+    """The norms of the moved directions, to divide by: 1 where there is nothing to normalise.
 
-
-def _few_ulp(norm: Any) -> float:
-    return UNIT * float(torch.finfo(norm.dtype).eps)
+    That is a direction of zeros, and a `unit` one that has hardly moved: a step of nothing changes
+    nothing, bit by bit.
+    """
+    norm = safe_norm(w, axes)
+    still = ~(norm > options.eps)
+    if unit:
+        still = still | ((norm - 1.0).abs() <= NEAR * torch.finfo(norm.dtype).eps)
+    return torch.where(still & ~norm.isnan(), 1.0, norm)

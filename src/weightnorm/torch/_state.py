@@ -13,12 +13,21 @@ from typing import Any
 
 import torch
 
-from ._blocks import Layout, block_dot, is_distributed, safe_norm, whole, working, write
+from ._blocks import (
+    NEAR,
+    Layout,
+    block_dot,
+    is_distributed,
+    overlaps,
+    safe_norm,
+    whole,
+    working,
+    write,
+)
 
 STATE = ("direction", "scale", "direction_norm", "direction_buffer", "scale_buffer")
 LIKE_PARAMETER = ("direction", "direction_buffer")
 BUFFERS = ("direction_buffer", "scale_buffer")
-NEAR = 4.0  # ulp of a parameter's type within which it is still what the state says
 
 
 def initial(group: dict[str, Any], p: Any, gradient: Any, at: Layout, unit: bool) -> dict[str, Any]:
@@ -30,7 +39,7 @@ def initial(group: dict[str, Any], p: Any, gradient: Any, at: Layout, unit: bool
     wide, eps = working(p), group["eps"]
     x = p.to(wide, copy=True) if group["differentiable"] else p.detach().to(wide)
     g = safe_norm(x, at.axes)
-    known = g > eps
+    known = g > (eps if at.length > 1 else 0.0)  # one number is its own scale
     length = torch.where(known, g, 1.0)
     G = gradient.to(wide) * (-1.0 if group["maximize"] else 1.0)
     size = safe_norm(G, at.axes)
@@ -62,8 +71,10 @@ def misfit(
         due = p.shape if at is None or name in LIKE_PARAMETER else at.scales
         if tensor.shape != due:
             return f"a {name} of shape {tuple(tensor.shape)} where {tuple(due)} is expected"
-        if not tensor.is_floating_point():
-            return f"a {name} of {tensor.dtype}"
+        if not tensor.is_floating_point() or tensor.layout is not torch.strided:
+            return f"a {name} of {tensor.dtype}, {tensor.layout}"
+        if overlaps(tensor):
+            return f"a {name} whose numbers share their memory"
         if not anywhere and tensor.device != p.device:
             return f"a {name} on {tensor.device} where {p.device} is expected"
     missing = [name for name in required(unit) if name not in state]
@@ -78,7 +89,7 @@ def check(
         raise ValueError(
             f"the state of a parameter of shape {tuple(p.shape)} has {wrong} (dim={group['dim']}): "
             "the parameter, its device or dim was changed after a step, or the state is another's; "
-            "nothing was changed. optimizer.state.pop(parameter) lets it start afresh"
+            "no parameter was moved. optimizer.state.pop(parameter) lets it start afresh"
         )
     kind = working(p) if at is not None else p.dtype
     for name, tensor in state.items():
@@ -122,25 +133,29 @@ def follow(group: dict[str, Any], p: Any, state: dict[str, Any], at: Layout, kno
             "another model or another state was loaded; going on from the parameter",
             stacklevel=2,
         )
-    _adopt(x, state, n, changed, axes, group["eps"])
+    _adopt(x, state, n, changed, at, group["eps"])
 
 
-def _adopt(x: Any, state: dict[str, Any], n: Any, changed: Any, axes: Any, eps: float) -> None:
+def _adopt(x: Any, state: dict[str, Any], n: Any, changed: Any, at: Layout, eps: float) -> None:
     """Bring the blocks that were changed to the weights x."""
     w, g = state["direction"], state["scale"]
-    size = safe_norm(x, axes)
-    known = size > eps
-    n = torch.where(n.isfinite() & (n > eps), n, torch.where(known, size, 1.0))
-    sign = torch.where(block_dot(x, w, axes) < 0, -1.0, 1.0).to(x.dtype)
-    turned = x * (sign * n / torch.where(known, size, 1.0))
-    kept = torch.where(w.isfinite(), w, n * (size.numel() / x.numel()) ** 0.5)
-    write(w, torch.where(changed, torch.where(known, turned, kept), w))
+    size = safe_norm(x, at.axes)
+    known = size > (eps if at.length > 1 else 0.0)
+    # a norm that is lost, or with which g/n is no number, is that of the weights
+    limits = torch.finfo(n.dtype)
+    lost = ~(n.isfinite() & (n > eps)) | (known & (size <= limits.tiny * n))
+    lost |= known & (size >= limits.max * n)
+    n = torch.where(lost, torch.where(known, size, 1.0), n)
+    unit = x / torch.where(known, size, 1.0)
+    sign = torch.where(block_dot(unit, w, at.axes) < 0, -1.0, 1.0).to(x.dtype)
+    kept = torch.where(w.isfinite(), w, n * at.length**-0.5)
+    write(w, torch.where(changed, torch.where(known, unit * (sign * n), kept), w))
     # weights that are no numbers have a scale that is none: they stay so until others come
     moved = torch.where(known | ~size.isfinite(), sign * size, 0.0)
     write(g, torch.where(changed, moved, g))
     if "direction_norm" in state:
-        floor = max(eps, torch.finfo(w.dtype).tiny)
-        write(state["direction_norm"], safe_norm(w, axes).clamp(min=floor))
-    for name in ("direction_buffer", "scale_buffer"):
+        write(state["direction_norm"], torch.where(changed, n, state["direction_norm"]))
+    for name in BUFFERS:
         if name in state:  # what is not a number would stay so for ever
-            write(state[name], torch.where(state[name].isfinite(), state[name], 0.0))
+            lost = changed & ~state[name].isfinite()
+            write(state[name], torch.where(lost, 0.0, state[name]))

@@ -126,7 +126,7 @@ class FreezeThaw(LRScheduler):
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[Any]:
-        """What it set last, for each group: the `scale_ratio`, or learning rates where it is they.
+        """What it schedules, for each group as it is now: the ratio, or the learning rate.
 
         Returns
         -------

@@ -303,7 +303,9 @@ def _look(optimizer: Any, index: int, p: Any) -> Callable[[], Seen]:
 
 def _inside(wrapper: Any) -> Any:
     """The optimiser that a wrapper steps; anything else as it is."""
-    while isinstance(getattr(wrapper, "optimizer", None), torch.optim.Optimizer):
+    while not isinstance(wrapper, torch.nn.Module):
+        if not isinstance(getattr(wrapper, "optimizer", None), torch.optim.Optimizer):
+            break
         wrapper = wrapper.optimizer
     return wrapper
 

@@ -83,9 +83,6 @@ def _followed(row, own, size, length, eps, buffer):
 
     The row keeps its length and its side. Weights that are no numbers have a scale that is none.
     """
-    along = 0.0
-    for j in range(row.size):
-        along += own[j] * row[j]
     for j in range(buffer.size):
         if not np.isfinite(buffer[j]):
             buffer[j] = 0
@@ -96,9 +93,12 @@ def _followed(row, own, size, length, eps, buffer):
             if not np.isfinite(row[j]):
                 row[j] = length / np.sqrt(row.size)
         return 0.0
+    along = 0.0
+    for j in range(row.size):
+        along += (own[j] / size) * row[j]
     sign = -1.0 if along < 0 else 1.0
     for j in range(row.size):
-        row[j] = own[j] * (sign * length / size)
+        row[j] = (own[j] / size) * (sign * length)
     return sign * size
 
 
@@ -150,11 +150,13 @@ def _row_step(own, slope, row, i, g, n, buffer, g_buffer, numbers, nesterov, pro
     off, s, steep, square = _sums(row, slope, own, factor)
     if off > 0 and _is_changed(row, own, factor, near, tiny):
         share, peak = _size(own)
-        size = share * peak
-        if not projects and not (np.isfinite(length) and length > eps):
-            n[i] = size if size > eps else one
+        size, least = share * peak, eps if row.size > 1 else zero
+        # a norm that is lost, or with which g/n is no number, is that of the weights
+        lost = not (np.isfinite(length) and length > eps) or size >= high * length
+        if not projects and (lost or least < size <= tiny * length):
+            n[i] = size if size > least else one
         length = one if projects else n[i]
-        g[i] = _followed(row, own, size, length, eps, buffer)
+        g[i] = _followed(row, own, size, length, least, buffer)
         if beta > 0 and not np.isfinite(g_buffer[i]):
             g_buffer[i] = 0
         factor = g[i] / length
@@ -165,8 +167,6 @@ def _row_step(own, slope, row, i, g, n, buffer, g_buffer, numbers, nesterov, pro
         slow /= length
         a = -factor * slow / length
     slow += decay * g[i]
-    if row.size == 1:  # one number has no direction: it is a scale
-        a, b = zero, zero
     keep, along, share = one - lr * a, lr * b, zero
     if beta > 0:
         g_buffer[i] = beta * g_buffer[i] + slow
@@ -174,20 +174,23 @@ def _row_step(own, slope, row, i, g, n, buffer, g_buffer, numbers, nesterov, pro
             share, slow = lr * beta, slow + beta * g_buffer[i]
         else:
             keep, along, share, slow = one, zero, lr, g_buffer[i]
-        if row.size == 1:
-            share = zero
-    g[i] -= gamma * slow
-    # ‖row‖² after the step; where that is a difference, or its terms overflow, it is measured
+    if gamma > 0:
+        g[i] -= gamma * slow
+    if row.size == 1:  # one number has no direction: it is moved by its scale
+        own[0] = g[i] / length * row[0]
+        return
+    # ‖row‖² after the step, if that is no difference of much larger terms; else it is measured
     two = row.dtype.type(2)  # a number of Python's would make all of it float64
-    moved = keep * keep * square - two * keep * along * s + along * along * steep
-    if beta == 0 and low < square and two * two * moved > square and square + moved < high:
+    stay, turn, cross = keep * keep * square, along * along * steep, two * keep * along * s
+    moved = stay - cross + turn
+    if beta == 0 and low < square and stay + turn < two * moved and stay + turn < high:
         length = np.sqrt(moved)
         if projects:
             back = one if abs(length - one) <= near else one / length
             _moved(row, slope, own, keep * back, along * back, g[i])
         else:
             if steep > 0:  # else the row stays, and so does every bit of its norm
-                n[i] = max(length, eps)
+                n[i] = length
             _moved(row, slope, own, keep, along, g[i] / n[i])
         return
     moved = _with_momentum(row, slope, buffer, beta, a, b, keep, along, share)
@@ -198,11 +201,10 @@ def _row_step(own, slope, row, i, g, n, buffer, g_buffer, numbers, nesterov, pro
         if peak != one:
             for j in range(row.size):
                 row[j] /= peak
-        length = max(length, eps)
-        back = one if abs(length - one) <= near else one / length
+        back = one if abs(length - one) <= near or length <= eps else one / length
         _written(row, own, back, g[i])
     else:
-        n[i] = max(length * peak, eps)
+        n[i] = one if length * peak <= eps else length * peak
         _written(row, own, one, g[i] / n[i])
 
 
