@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -18,14 +18,6 @@ WORKING = {
     torch.float64: torch.float64,
 }
 NO_FLOAT64 = ("mps",)  # devices
-# between these a norm has its digits: no square that counts has overflowed or lost some of its own
-_SAFE = {
-    kind: (
-        (torch.finfo(kind).tiny ** 0.5) / torch.finfo(kind).eps,
-        0.5 * torch.finfo(kind).max ** 0.5,
-    )
-    for kind in (torch.float32, torch.float64)
-}
 
 
 class Layout(NamedTuple):
@@ -114,12 +106,19 @@ def safe_norm(tensor: Any, axes: tuple[int, ...]) -> Any:
         wide = torch.linalg.vector_norm(tensor, dim=axes, keepdim=True, dtype=torch.float64)
         return whole(wide).to(tensor.dtype)
     norm = block_norm(tensor, axes)
-    low, high = _SAFE[tensor.dtype]
+    low, high = _safe(tensor.dtype)
     if bool(((norm > low) & (norm < high)).all()):
         return norm
     peak = tensor.detach().abs().amax(dim=axes, keepdim=True)
     peak = torch.where((peak > 0) & peak.isfinite(), peak, 1.0)
     return peak * block_norm(tensor / peak, axes)
+
+
+@cache
+def _safe(kind: torch.dtype) -> tuple[float, float]:
+    """Between what a norm has its digits: no square that counts has overflowed or lost its own."""
+    limits = torch.finfo(kind)
+    return limits.tiny**0.5 / limits.eps, 0.5 * limits.max**0.5
 
 
 def block_dot(one: Any, other: Any, axes: tuple[int, ...]) -> Any:
