@@ -90,3 +90,26 @@ def test_all_ways_agree_when_the_number_is_changed_by_hand(name):
     assert ends[0][0].item() == pytest.approx(4.9)
     assert torch.allclose(ends[0], ends[1], rtol=1e-15)
     assert torch.allclose(ends[0], ends[2], rtol=1e-15)
+
+
+@every
+@pytest.mark.parametrize("size", [2.0, 1e-38])
+@pytest.mark.parametrize("formulas", [False, True])
+def test_its_direction_and_the_momentum_of_that_stay(name, size, formulas, monkeypatch):
+    """Also by the plain formulas, the path of compilers and distributed tensors."""
+    if formulas:
+        monkeypatch.setattr("weightnorm.torch._optimizer.is_distributed", lambda p: True)
+        monkeypatch.setattr("weightnorm.torch._optimizer.table_row", lambda *_: None)
+        monkeypatch.setattr("weightnorm.torch._optimizer.write", torch.Tensor.copy_)
+    start = torch.tensor([[size], [-size]])
+    p = torch.nn.Parameter(start.clone())
+    optimizer = OPTIMIZERS[name]([p], 1.2, scale_ratio=0.0, momentum=0.5)
+    directions = []
+    for gradient in (3.0, -1.0, 2.0):
+        p.grad = torch.full((2, 1), gradient)
+        optimizer.step()
+        state = optimizer.state[p]
+        directions.append(state["direction"].clone())
+        assert torch.equal(state["direction_buffer"], torch.zeros(2, 1))
+    assert torch.equal(p, start)
+    assert all(torch.equal(w, directions[0]) for w in directions)
