@@ -148,3 +148,14 @@ def test_lapack_gets_writable_doubles_only(which, how):
     with pytest.raises(ValueError, match=f"{which} must be a float64 array that can be written"):
         fold_rows(**arrays, triangular=False, panel=2)
     assert all(np.array_equal(arrays[name], before[name]) for name in arrays)
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "csr_matrix"])
+def test_sparse_indices_that_lead_outside_are_refused(kind):
+    """A run in full coordinates followed them, and ended the process."""
+    from scipy import sparse
+
+    A = getattr(sparse, kind)(np.eye(3))
+    A.indices[1] = 200_000_000
+    with pytest.raises(ValueError, match="A is no valid sparse matrix"):
+        wn.LeastSquares(A, np.ones(3))

@@ -207,6 +207,7 @@ def as_matrix(A: Any) -> Any:
     """A as a float64 ndarray, sparse array or LinearOperator, checked."""
     if hasattr(A, "tocsr"):
         _validate.require_real_dtype("A", A.dtype)
+        _require_indices(A)
         A = A.tocsr().astype(np.float64)
         _validate.require_finite("A", A.data)
     elif hasattr(A, "rmatvec"):
@@ -220,6 +221,16 @@ def as_matrix(A: Any) -> Any:
             f"A must be a matrix (m, d) with at least one row and one column, got shape {A.shape}"
         )
     return A
+
+
+def _require_indices(A: Any) -> None:
+    """Refuse a compressed sparse matrix whose indices lead outside it: SciPy follows them."""
+    if not hasattr(A, "check_format"):
+        return
+    try:
+        A.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"A is no valid sparse matrix: {error}; build it anew") from None
 
 
 def as_targets(y: Any, num_samples: int, shape: tuple[int, ...], of: str = "") -> Vector:
