@@ -269,7 +269,7 @@ def test_a_state_that_is_refused_leaves_all_as_it_was(name, how):
     _, source = trained(name, momentum=0.5)
     model, target = trained(name, num_steps=5)
     held, before = flat(target.state_dict()), copy.deepcopy(model)
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError, match=r"state.dict|momentum must be|weight_decay="):
         target.load_state_dict(broken(source.state_dict(), how))
     assert flat(target.state_dict()) == held
     with warnings.catch_warnings():

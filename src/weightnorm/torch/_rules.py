@@ -175,7 +175,10 @@ def _write(blocks: list[Block], options: Options) -> None:
         w, p = block.direction, block.parameter
         if block.turns:
             norm = _divisor(w, block.axes, options, block.norm is None)
-            w.div_(norm) if block.norm is None else block.norm.copy_(norm)
+            if block.norm is None:
+                w.div_(norm)
+            else:
+                block.norm.copy_(norm)
         factor = block.scale if block.norm is None else block.scale / block.norm
         if p.dtype == w.dtype:
             torch.mul(w, factor, out=p)
@@ -209,7 +212,7 @@ def _divisor(w: Any, axes: tuple[int, ...], options: Options, unit: bool) -> Any
     nothing, bit by bit.
     """
     norm = safe_norm(w, axes)
-    still = ~(norm > options.eps)
+    still = norm <= options.eps
     if unit:
         still = still | ((norm - 1.0).abs() <= NEAR * torch.finfo(norm.dtype).eps)
-    return torch.where(still & ~norm.isnan(), 1.0, norm)
+    return torch.where(still, 1.0, norm)
