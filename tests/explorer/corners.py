@@ -133,10 +133,13 @@ def first_orders():
     grows = Instance([1.0, 0.5], [2.0, 1.0], 0.1, [1.0, 0.5], -0.5)
     inside = Instance([1.0, 0.8], [1.0, 0.5], 0.7, [1.0, -0.3], 0.0)
     turned = Instance([1.0, 0.8], [1.0, 0.5], -0.7, [-1.0, -0.3], -0.5)
+    crossed = Instance(
+        [1.0, 0.5], [0.3, 0.9], 1.442, [-0.8, 0.6], 0.1 / 1.01**0.5
+    )  # by steps alone
     for instance, eta, ratio, momentum in [
         (BENT, 0.02, 1.0, 0.0), (BENT, 0.01, 1.0, 0.5), (BENT, 0.3, 1.0, 0.0),
         (BENT, 0.02, 30.0, 0.0), (grows, 0.12, 0.5, 0.0), (inside, 0.05, 1.0, 0.0),
-        (turned, 0.05, 1.0, 0.0),
+        (turned, 0.05, 1.0, 0.0), (crossed, 0.05, 5.0, 0.0), (crossed, 0.01, 5.0, 0.5),
     ]:  # fmt: skip
         given = {"ratio": ratio, "momentum": momentum, "nesterov": momentum > 0.0}
         expected = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._integrate import integrate_until
+from ._samples import Samples
 from .setup import Setup
 
 Array = NDArray[np.float64]
@@ -45,14 +47,29 @@ class Training:
             return ((1.0 + beta) ** 2 + beta**4 / (1.0 - beta**2)) * (1.0 - beta) ** 2
         return (1.0 - beta) / (1.0 + beta)
 
+    def coefficients(self, c: float, final: float) -> Array:
+        """Those of s², p, V_s and V_p in 2D, hD the drift of log q + g²/2c per unit of time: each a
+        polynomial in g², by its three coefficients.
+
+        In units of ‖w0‖ = 1, to first order in h; ‖w‖ of WN, which grows, moves g²/2cN besides,
+        with the G = g∞² of the end.
+        """
+        rho = self.rho
+        if self.method == "wn":
+            along, across = np.array([c, -1.0, 0.0]), np.array([0.0, final / c - 1.0, -1.0 / c])
+            return np.array([rho * along, rho * across, along, across])
+        return np.array(
+            [[rho * c, 1.0, 0.0], [0.0, -rho, 0.0], [c, self.kicks, 0.0], [0.0, -1.0, 0.0]]
+        )
+
 
 @dataclass(frozen=True)
 class Drift:
     """What the integration found.
 
     `change` is that of J = log‖w⊥‖ + g²/2cN (of I for rPGD) over the run, `variation` the integral
-    of the sizes of its parts, `spread` its standard deviation under mini-batches, `square` is ‖w‖²
-    at the end, `equivalent` the largest ρh·max(g²/N, c)·λmax on the way.
+    of the sizes of its parts, `spread` its standard deviation under mini-batches if they did not
+    move the way, `square` is ‖w‖² at the end, `equivalent` the largest ρh·max(g²/N, c)·λmax.
     """
 
     change: float
@@ -63,7 +80,7 @@ class Drift:
     done: bool
 
 
-def drift_along(setup: Setup, training: Training, sampled: Any) -> Drift:
+def drift_along(setup: Setup, training: Training, samples: Samples | None) -> Drift:
     """Integrate g, the row-space part of ŵ, log N and the drift until the gradient has died.
 
     In units in which g* = λmax = 1, so that nothing depends on those of the data; w⊥ comes from
@@ -72,7 +89,7 @@ def drift_along(setup: Setup, training: Training, sampled: Any) -> Drift:
     size, steep = setup.gstar, float(setup.lam.max())
     c, h = training.ratio / size**2, training.step * size**2 * steep
     rho, wn = training.rho, training.method == "wn"
-    z0, slope, samples = _model(setup, sampled, size, steep)
+    z0, slope = _model(setup, samples, size, steep)
     g0, start = setup.g0 / size, training.square
     clip = np.inf if training.clip is None else training.clip / (steep * size)
     widest = [0.0]
@@ -140,31 +157,31 @@ def _joint(wn: bool, g: float, N: float, s: float, p: float, size: float) -> flo
     return float(np.sqrt(s * s + size**2 * turned)) or 1e-300
 
 
-def _model(setup: Setup, sampled: Any, size: float, steep: float) -> tuple[Array, Any, Any]:
-    """The start, the gradient of the scaled problem, and its samples if they matter."""
-    if sampled is None:
+def _model(
+    setup: Setup, samples: Samples | None, size: float, steep: float
+) -> tuple[Array, Callable[[Array], Array]]:
+    """The start and the gradient of the scaled problem."""
+    if samples is None:
         lam, xi = setup.lam / steep, setup.target / size
-        return setup.z0, lambda x: lam * (x - xi), None
-    matrix, y, z0, share = sampled
-    rows, targets = matrix / np.sqrt(steep), y / (np.sqrt(steep) * size)
-    return z0, lambda x: rows.T @ (rows @ x - targets), (rows, targets, share, rows @ rows.T)
+        return setup.z0, lambda x: lam * (x - xi)
+    rows, targets = samples.rows, samples.targets
+    return samples.start, lambda x: rows.T @ (rows @ x - targets)
 
 
-def _pull(slope: Any, samples: Any, g: float, z: Array) -> tuple[Array, float, float, Any]:
+def _pull(
+    slope: Callable[[Array], Array], samples: Samples | None, g: float, z: Array
+) -> tuple[Array, float, float, Any]:
     """Aᵀr, the variances of s and of PAᵀr over the batches, and what single samples add."""
     if samples is None:
         return slope(g * z), 0.0, 0.0, None
-    rows, targets, share, gram = samples
-    seen = rows @ z
-    r = g * seen - targets
-    pull, m = rows.T @ r, len(targets)
-    s = float(z @ pull)
+    seen, r, pull, s = samples.parts(g, z)
+    m, share = len(r), samples.share
     # over all of ŵ: ‖PAᵀr‖² = ‖Aᵀr‖² − s², and so for every sample
     V_s = share * (m * float(r**2 @ seen**2) - s * s)
-    V_p = share * (m * float(r**2 @ (np.diagonal(gram) - seen**2)) - (float(pull @ pull) - s * s))
+    V_p = share * (m * float(r**2 @ (samples.squares - seen**2)) - (float(pull @ pull) - s * s))
     along = m * r * seen * s
-    squares = (share * m * np.outer(r, r) * (gram - np.outer(seen, seen))) ** 2
-    single = share, along, m * r * (rows @ pull) - along, float(squares.sum())
+    squares = (share * m * np.outer(r, r) * (samples.gram - np.outer(seen, seen))) ** 2
+    single = share, along, m * r * (samples.rows @ pull) - along, float(squares.sum())
     return pull, max(V_s, 0.0), max(V_p, 0.0), single
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 MAX_EVALUATIONS = 40_000  # of the field: a second or two
+FALLBACK = 12_000  # of them by the method that is tried after another failed, which takes longer
 MANY = 100  # coordinates, beyond which an implicit step costs more than the explicit ones it saves
 
 
@@ -40,8 +41,10 @@ def integrate_until(
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a failed step is an answer, not a warning
-        for kind in kinds:
+        for place, kind in enumerate(kinds):
             solver: Any = None
+            if place:
+                most = min(most, evaluations + FALLBACK)
             while evaluations < most and (solver is None or solver.status == "running"):
                 try:
                     solver = solver or kind(

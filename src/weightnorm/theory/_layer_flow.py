@@ -18,47 +18,13 @@ from numpy.typing import NDArray
 
 from ..problems import LeastSquares
 from ._integrate import MANY, integrate_for, integrate_until
+from ._row import Steps, row_of
 
 Array = NDArray[np.float64]
 # the squared gradient over that of the start, or of zero weights, at the end; the explicit method
 # for many coordinates does not get as low
 TAIL, MANY_TAIL = 1e-24, 1e-17
 TINY = 1e-30  # of a complex step: its derivatives have no cancellation
-
-
-@dataclass(frozen=True)
-class Steps:
-    """How a row is trained: rates c of g and κ of b over that of w; η = 0 is the flow itself.
-
-    `frozen` is the number of steps in which g rests at first; without `corrected` the flow takes as
-    long, but steps have no effect on it.
-    """
-
-    method: str
-    ratio: float
-    kappa: float
-    step: float = 0.0
-    momentum: float = 0.0
-    nesterov: bool = False
-    frozen: int = 0
-    norm: float = 1.0  # ‖v0‖ of WN
-    corrected: bool = True
-
-    @property
-    def h(self) -> float:
-        """Time per step."""
-        return self.step / (1.0 - self.momentum)
-
-    @property
-    def lag(self) -> float:
-        """By how many steps the buffer is behind."""
-        beta = self.momentum
-        return (beta**2 if self.nesterov else beta) / (1.0 - beta)
-
-    @property
-    def rho(self) -> float:
-        """By how much momentum multiplies the effect of a step h."""
-        return 1.0 + 2.0 * self.lag
 
 
 @dataclass(frozen=True)
@@ -79,14 +45,10 @@ class RowEnd:
 
 def row_end(problem: LeastSquares, y: Array, row: Array, steps: Steps, b0: float) -> RowEnd:
     """Integrate (g, w∥, log ‖w⊥‖, b) from the row as it is until the gradient has died."""
-    factors, wn = problem.factorisation, steps.method == "wn"
-    size = float(np.linalg.norm(row))
-    z0, rest = factors.split((row * (steps.norm / size) if wn else row / size)[None])
-    S = factors.singular_values
-    ones, count = np.ones(len(y)), float(len(y))
-    o, right = factors.left.transposed(ones), factors.left.transposed(y)
-    # what of 1 and y no feature reaches still pulls on the bias
-    outside, missed = count - float(o @ o), float(ones @ y - o @ right)
+    wn, count = steps.method == "wn", float(len(y))
+    start = row_of(problem, y, row, b0)
+    S, o, right = start.singular, start.ones, start.right
+    outside, missed = start.outside, start.missed
     steep = float(S.max()) ** 2
 
     def parts(g: Any, z: Any, log_off: Any, b: Any) -> tuple[Any, Any, Any, Any]:
@@ -137,8 +99,8 @@ def row_end(problem: LeastSquares, y: Array, row: Array, steps: Steps, b0: float
         return float(pull @ pull) / steep + float(total) ** 2 / count
 
     with np.errstate(divide="ignore"):
-        log_off = float(np.log(max(float(np.linalg.norm(rest)), 1e-300)))
-    first = np.concatenate([[size], z0[0], [log_off, b0, 0.0]])
+        log_off = float(np.log(max(steps.norm * start.off, 1e-300)))
+    first = np.concatenate([[start.scale], steps.norm * start.inside, [log_off, b0, 0.0]])
     zero = first.copy()
     zero[0] = zero[-2] = 0.0
     reference = max(slope(first), slope(zero))
@@ -165,6 +127,6 @@ def row_end(problem: LeastSquares, y: Array, row: Array, steps: Steps, b0: float
         state, done = integrate_until(lambda t, at: field(steps.ratio, at), state, settled, watch)
     square = float(parts(state[0], state[1:-3], state[-3], state[-2])[0])
     # a row in the row space has no w⊥, and none comes
-    off = float(np.exp(state[-3]) / np.sqrt(square)) if rest.any() else 0.0
+    off = float(np.exp(state[-3]) / np.sqrt(square)) if start.off > 0.0 else 0.0
     equivalent = steps.rho * steps.h * (max(widest[0], steps.ratio) * steep + steps.kappa * count)
     return RowEnd(float(state[0]), off, float(state[-2]), float(state[-1]), equivalent, done)

@@ -4,6 +4,8 @@ integration.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,8 @@ from .statement import Assumption, assume
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-14  # relative to its two terms, log F0 is known no better
+FARTHER = 8  # doublings of the scale until its sign should be kept
+CLOSE = 1e-6  # how well a critical scale is known, relatively
 CLEARLY = 1 - 1e-9  # a loss under this share of that at x = 0 can never return to it
 
 
@@ -86,6 +90,7 @@ def _integrated_sign(setup: Setup, c: float) -> tuple[float, bool]:
     """Integrate (g, z) until the loss is clearly under that of x = 0: from there g cannot cross
     zero any more.
     """
+    setup, c = setup.in_units(c)  # what is small, for an integration, is not relative
 
     def unit(state: Array) -> Array:
         """The row-space part of w/‖w‖, with w⊥ from the invariant: an error of ‖w‖ would grow
@@ -106,3 +111,30 @@ def _integrated_sign(setup: Setup, c: float) -> tuple[float, bool]:
     start = np.concatenate([[setup.g0], setup.z0])
     end, done = integrate_until(field, start, clear)
     return float(np.sign(end[0])) or 1.0, done
+
+
+def critical_scale(setup: Setup, c: float) -> float | None:
+    """The scale at which the flow from this direction ends in S: beyond it a scale keeps its sign,
+    before it the data's wins. None where there is none within reach.
+    """
+    away = -float(np.sign(setup.pull))
+    if away == 0.0:
+        return 0.0
+    low, high = 0.0, 1.5 * max(setup.gstar, abs(setup.g0))
+
+    def keeps(size: float) -> bool:
+        return decide(replace(setup, g0=away * size), c)[0] == away
+
+    for _ in range(FARTHER):
+        if keeps(high):
+            break
+        low, high = high, 2.0 * high
+    else:
+        return None
+    while high - low > CLOSE * high:
+        middle = 0.5 * (low + high)
+        apart = abs(away * setup.g0 - middle)
+        if high - low < min(0.01 * apart, 1e-3 * high):  # well enough for a start so far from it
+            break
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return away * 0.5 * (low + high)

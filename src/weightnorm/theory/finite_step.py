@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import erfc
 from typing import Any
 
 import numpy as np
 
 from .. import _validate
-from ._drift import Drift, Training, drift_along
+from ._drift import TAIL, Drift, Training, drift_along
+from ._followed import followed_side, steps_edge
+from ._path_noise import certainty, drift_variance, flow_way
 from ._root import perp_at_the_end
-from ._sign import limit_sign
-from .limits import Limit
+from ._row import Row, Steps
+from ._samples import Samples
+from ._sign import critical_scale, limit_sign
+from .limits import Limit, warn_of_doubt
 from .refuse import momentum_of, one_of
 from .setup import Setup, require_target, set_up
 from .statement import assume
@@ -23,6 +28,7 @@ INTEGRATION = 1e-7  # relative accuracy of the integration along the flow
 WIDE = 6.0  # standard deviations of the end that mini-batches may take a run
 ROUNDING = 1e-11  # of ‖x‖, where a run stops
 VALID = 0.4  # the equivalent step up to which the first order is worth having
+SURE = 5.0  # standard deviations of the noise that leave no doubt about the side
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +46,14 @@ class FiniteStepLimit(Limit):
         measured over thousands of runs and not a proof; with mini-batches six times `.spread`
         besides. Infinite where the integration did not get to the end.
     spread : float
-        An estimate from above of the standard deviation of ‖x⊥‖ that mini-batches cause, of order
-        3/2 in the step: runs were measured to have 0.01 to 1.4 times as much. 0 without them.
+        An estimate from above of the standard deviation of ‖x⊥‖ that mini-batches cause among runs
+        that end on one side, of order 3/2 in the step. 0 without them.
+    probability : float
+        That the scale ends positive, P(g∞ > 0): 0 or 1 for full batches, whose steps are followed
+        until their side is settled (NaN where 20,000 are not enough). With mini-batches it is
+        Φ(u/σ), to leading order in the step, u the distance of the start from those that end in S =
+        {g = 0, yᵀAŵ = 0} and σ the standard deviation that batches give it; `.scale` then has the
+        likelier sign, and where |u| < 5σ the side is not promised: `.applies` is False.
     equivalent_step : float
         ρh·max(g²/N, c)·λmax along the way, h = η/(1 − β) and ρ = (1 + β)/(1 − β) (Nesterov: 1 +
         2β²/(1 − β)): what the first order is an expansion in. Beyond 0.4 nothing is promised.
@@ -62,6 +74,7 @@ class FiniteStepLimit(Limit):
     drift: float
     error: float
     spread: float
+    probability: float
     equivalent_step: float
     direction_norm: float
 
@@ -163,21 +176,22 @@ def finite_step_limit(
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     training = Training(method, eta / (1.0 - beta), c, beta, ahead, clip, start_norm**2)
-    sampled = _sampled(problem, direction, start_values, batch_size)
-    found = drift_along(setup, training, sampled)
-    sign, settled = limit_sign(setup, c * start_norm**2)
-    margin = 2.0 * found.variation + WIDE * found.spread
-    decided = _keeps_sign(setup, c * start_norm**2, sign, margin)
+    samples = _samples(problem, setup, training, direction, start_values, batch_size)
+    found = drift_along(setup, training, samples)
+    flow_sign, settled = limit_sign(setup, c * start_norm**2)
     perp, norm = _end(setup, training, found, 0.0)
     shifts = [_end(setup, training, found, way * found.variation) for way in (-1.0, 1.0)]
     change = max(abs(a - b) for each in shifts for a, b in zip(each, (perp, norm), strict=True))
-    wide = [_end(setup, training, found, way * found.spread)[0] for way in (-1.0, 1.0)]
+    clear = warn_of_doubt(setup, c * start_norm**2, norm)
+    side = _side(setup, training, samples, found.equivalent, flow_sign)
+    moved = found.spread + _moved_by_noise(setup, training, samples, norm)
+    wide = [_end(setup, training, found, way * moved)[0] for way in (-1.0, 1.0)]
     spread = 0.5 * abs(wide[1] - wide[0])
     error = SECOND_ORDER * change * found.equivalent + WIDE * spread
     inside = batch_size is None or batch_size == problem.shape[0] or float(problem.floor) == 0.0
     return FiniteStepLimit(
-        weights=setup.lift(setup.target, sign * perp),
-        scale=sign * norm,
+        weights=setup.lift(setup.target, side.sign * perp),
+        scale=side.sign * norm,
         norm=norm,
         perp_norm=perp,
         distance=perp,
@@ -186,11 +200,14 @@ def finite_step_limit(
         if found.done
         else np.inf,
         spread=spread,
+        probability=side.probability,
         equivalent_step=found.equivalent,
         direction_norm=float(np.sqrt(found.square)),
         assumptions=(
             settled,
-            assume("the drift leaves the sign of the scale as it is", decided),
+            clear,
+            assume("finite steps end on the side of the flow", side.followed == flow_sign),
+            assume("mini-batches leave no doubt about the sign of the scale", side.sure),
             assume("the drift has settled", found.done),
             assume(
                 f"ρh·max(g²/N, c)·λmax ≤ {VALID:g}: the steps are small enough for a first order",
@@ -203,10 +220,15 @@ def finite_step_limit(
     )
 
 
-def _sampled(problem: Any, direction: Any, start_values: Any, batch_size: Any) -> Any:
-    """The samples in coordinates of the row space and the share of their variance in a batch;
-    None where all samples are seen at once.
-    """
+def _samples(
+    problem: Any,
+    setup: Setup,
+    training: Training,
+    direction: Any,
+    start_values: Any,
+    batch_size: Any,
+) -> Samples | None:
+    """The samples, in units of g* = λmax = ‖w0‖ = 1; None where all are seen at once."""
     if batch_size is None:
         return None
     m = int(problem.shape[0])
@@ -216,25 +238,73 @@ def _sampled(problem: Any, direction: Any, start_values: Any, batch_size: Any) -
     space = problem.reduce(samples=True)
     given = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", given, False)
-    z0 = space.start(unit)[0][:-1]
-    return space.problem.matrix, problem.y, z0, (m - size) / ((m - 1) * size)
+    steep = float(np.sqrt(setup.lam.max()))
+    return Samples(
+        rows=space.problem.matrix / steep,
+        targets=problem.y / (steep * setup.gstar),
+        share=(m - size) / ((m - 1) * size),
+        ratio=training.ratio * training.square / setup.gstar**2,
+        start=space.start(unit)[0][:-1],
+    )
 
 
-def _keeps_sign(setup: Setup, ratio: float, sign: float, margin: float) -> bool:
-    """Whether the scale ends with this sign from starts on both sides of the drift as well."""
-    if setup.q0 == 0.0 or setup.start_loss < setup.zero_loss:
-        return True
-    for way in (-margin, margin):
-        with np.errstate(over="ignore"):
-            odds = setup.q0**2 * np.exp(2.0 * way)
-        inside = float(setup.z0 @ setup.z0)
-        known = np.isfinite(odds) and inside > 0  # nothing seen: no drift can change that
-        q0 = float(np.sqrt(odds / (odds + inside))) if known else 1.0
-        z0 = setup.z0 * np.sqrt((1.0 - q0) * (1.0 + q0) / inside) if inside > 0 else setup.z0
-        found, settled = limit_sign(replace(setup, q0=q0, z0=z0), ratio)
-        if found != sign or not settled.holds:
-            return False
-    return True
+@dataclass(frozen=True)
+class _Side:
+    """The sign with which the scale ends: the likelier one, that of steps without noise (None where
+    it is not settled), and P(g∞ > 0).
+    """
+
+    sign: float
+    followed: float | None
+    probability: float
+    sure: bool
+
+
+def _side(
+    setup: Setup, training: Training, samples: Samples | None, equivalent: float, flow_sign: float
+) -> _Side:
+    """On which side of S the steps pass, and what mini-batches make of it."""
+    size, steep = setup.gstar, float(setup.lam.max())
+    time = size**2 * steep
+    singular = np.sqrt(setup.lam / steep)
+    row = Row(singular, singular * (setup.target / size), setup.g0 / size, setup.z0, setup.q0)
+    beta, c = training.momentum, training.ratio / size**2
+    steps = Steps(
+        training.method, c, 0.0, training.step * (1.0 - beta) * time, beta, training.nesterov,
+        norm=float(np.sqrt(training.square)),
+    )  # fmt: skip
+    clip = np.inf if training.clip is None else training.clip / (steep * size)
+    coarsest = VALID / equivalent if equivalent > 0 else 1.0
+    way = followed_side(row, steps, coarsest, flow_sign, clip, size)
+    followed = way.sign if way.settled else None
+    sign = flow_sign if followed is None else followed
+    if samples is None:
+        probability = np.nan if followed is None else float(followed > 0)
+        return _Side(sign, followed, probability, True)
+    edge = critical_scale(setup, training.ratio * training.square)
+    if edge is None:  # no scale in reach changes the side
+        return _Side(sign, followed, float(sign > 0), True)
+    moved = steps_edge(row, steps, edge / size, coarsest, size) if edge else 0.0
+    h = training.step * time / training.square  # WN's directions move ‖w0‖² times more slowly
+    away = certainty(samples, edge / size, setup.g0 / size - moved, h)
+    if np.isnan(away):
+        return _Side(sign, followed, np.nan, False)
+    probability = 0.5 * erfc(-away / np.sqrt(2.0))
+    return _Side(1.0 if away > 0 else -1.0, followed, probability, abs(away) >= SURE)
+
+
+def _moved_by_noise(
+    setup: Setup, training: Training, samples: Samples | None, norm: float
+) -> float:
+    """The standard deviation of the drift that batches cause by moving the way."""
+    if samples is None:
+        return 0.0
+    way = flow_way(samples, setup.g0 / setup.gstar, samples.start, TAIL)
+    if way is None:
+        return np.inf
+    h = training.step * setup.gstar**2 * float(setup.lam.max()) / training.square
+    coefficients = training.coefficients(samples.ratio, (norm / setup.gstar) ** 2)
+    return float(np.sqrt(h**3 * drift_variance(samples, way, coefficients)))
 
 
 def _change_of_invariant(training: Training, found: Drift, norm: float) -> float:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ..problems import LeastSquares
-from ._layer_flow import Steps, row_end
+from ._followed import followed_side
+from ._layer_flow import row_end
+from ._row import Steps, row_of
 from .finite_step import SECOND_ORDER, VALID, finite_step_limit
 from .limits import flow_limit
 from .refuse import momentum_of, one_of
@@ -264,13 +266,18 @@ def _integrated(
         return _Row(x, end.bias, least, flow.distance, 0.0, 0.0, tuple(found))
     _, off = problem.factorisation.split(row[None])
     perp = float(np.linalg.norm(off))
-    away = end.scale * end.off
+    flow_side = float(np.sign(end.scale)) or 1.0
+    start = row_of(problem, y, row, b0)
+    steps = followed_side(start, how, VALID / max(end.equivalent, 1e-300), flow_side)
+    away = (steps.sign if steps.settled else flow_side) * abs(end.scale) * end.off
     x = smallest + away * off[0] / (perp or 1.0)
     flow_end = row_end(problem, y, row, replace(how, corrected=False), b0)
     moved = np.linalg.norm(problem.with_targets(y - flow_end.bias).min_norm_solution() - smallest)
     change = abs(away) * float(np.expm1(end.variation)) + float(moved)
     left = SECOND_ORDER * end.equivalent * change
     error = max(left, INTEGRATED * (change + abs(end.scale))) if end.settled else np.inf
+    same = steps.settled and steps.sign == flow_side
+    found.append(assume("finite steps end on the side of the flow", same))
     found.append(
         assume(
             f"ρh·(max(g²/N, c)·λmax + κn) ≤ {VALID:g}: the steps are small enough for a first "

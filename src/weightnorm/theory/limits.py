@@ -19,6 +19,13 @@ from .statement import Assumption, Statement, assume
 
 Array = NDArray[np.float64]
 VAGUE = 0.01  # of the norm at the end, not known, is worth a warning
+UNSEEN = 1e-15  # what rounding may leave of a unit direction off the row space
+ROUNDING_DECIDES = (
+    "the start lies in the row space of A, to rounding, and training from this scale at this ratio "
+    "of the steps makes what rounding leaves off it large: ‖x⊥‖ may end anywhere between 0 and "
+    "{:.3g}. Reduced coordinates keep it at 0; full ones, and other software, need not. Start from "
+    "a smaller |scale| or with a larger ratio, or give the direction a part off the row space"
+)
 GOOD = 0.01  # the first term of the series may be so large for the printed limit to be good to 1 %
 
 
@@ -240,7 +247,7 @@ def ratio_for_share(gstar: float, q0: float, perp: float) -> float | None:
     Returns
     -------
     float or None
-        c/g*²; None where no ratio keeps as much (or as little: 0).
+        c/g*²; None where no ratio of finite size keeps as much (or as little: 0).
 
     Examples
     --------
@@ -255,9 +262,12 @@ def ratio_for_share(gstar: float, q0: float, perp: float) -> float | None:
         raise ValueError(f"q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0; got {q0:g}")
     if not (gstar > 0 and q0 > 0 and perp > 0):
         return None
-    square = gstar**2 + perp**2
-    log = 0.5 * np.log(square) + np.log(q0) - np.log(perp)
-    return float(square / (2.0 * log) / gstar**2) if log > 0 else None
+    with np.errstate(over="ignore", divide="ignore", under="ignore"):
+        kept, least = np.divide(perp, gstar), np.divide(gstar, perp)
+        # log(√G/‖x∞⊥‖): near 1 a difference of logarithms would lose what is wanted
+        over = 0.5 * np.log1p(least**2) if least < 1.0 else np.log(np.hypot(1.0, least))
+        ratio = np.divide(1.0 + kept**2, 2.0 * (over + np.log(q0)))
+    return float(ratio) if 0.0 < ratio < np.inf else None
 
 
 def _flow_assumptions(setup: Setup, c: float) -> tuple[Assumption, ...]:
@@ -343,7 +353,7 @@ def flow_limit(
     sign, settled = limit_sign(setup, c)
     perp = float(limit_perp(setup.g0, setup.gstar, setup.q0, c))
     norm = float(np.hypot(setup.gstar, perp))
-    _warn_of_doubt(setup, c, norm)
+    warn_of_doubt(setup, c, norm)
     return Limit(
         weights=setup.lift(setup.target, sign * perp),
         scale=sign * norm,
@@ -356,20 +366,25 @@ def flow_limit(
     )
 
 
-def _warn_of_doubt(setup: Setup, c: float, norm: float) -> None:
-    """Warn where the end hinges on a part of the start that the problem knows too little of."""
-    if not setup.unseen_error:
-        return
-    squares = setup.q0**2 + setup.unseen_error * np.array([-1.0, 1.0])
+def warn_of_doubt(setup: Setup, c: float, norm: float, stack: int = 3) -> Assumption:
+    """Warn where the end hinges on a part of the start that is known too little of; and the
+    assumption that it does not.
+    """
+    rounding = UNSEEN * (2.0 * setup.q0 + UNSEEN) if setup.free else 0.0
+    error = setup.unseen_error + rounding
+    squares = setup.q0**2 + error * np.array([-1.0, 1.0])
     ends = limit_perp(setup.g0, setup.gstar, np.sqrt(np.clip(squares, 0.0, 1.0)), c)
-    if ends[1] - ends[0] > VAGUE * norm:
-        warnings.warn(
+    clear = bool(ends[1] - ends[0] <= VAGUE * norm)
+    if not clear:
+        text = (
             "the end hinges on what the data cannot see of the start, whose square "
-            f"{setup.q0**2:.2g} is known to ±{setup.unseen_error:.2g} only: ‖x⊥‖ is between "
-            f"{ends[0]:.3g} and {ends[1]:.3g}",
-            RuntimeWarning,
-            stacklevel=3,
+            f"{setup.q0**2:.2g} is known to ±{error:.2g} only: ‖x⊥‖ is between "
+            f"{ends[0]:.3g} and {ends[1]:.3g}"
         )
+        if setup.q0 <= UNSEEN and not setup.unseen_error:
+            text = ROUNDING_DECIDES.format(float(ends[1]))
+        warnings.warn(text, RuntimeWarning, stacklevel=stack)
+    return assume("rounding of the start's part off the row space does not decide the end", clear)
 
 
 def flow_limit_as_printed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,13 +42,15 @@ class Setup:
     slope_at: Callable[[Vector], Vector] | None = None
     expand: Any = None  # what makes dual coefficients of weights, where the problem has them
     unseen_error: float = 0.0  # that of q0², where it is more than rounding
+    free: bool = True  # whether there is anything off the row space
 
     def loss(self, x: Vector) -> float:
         """The loss at row-space coordinates x, less its smallest value."""
         if self.loss_at is not None:
             return self.loss_at(x)
         error = x - self.target
-        return float(0.5 * (self.lam * error) @ error)
+        with np.errstate(over="ignore"):  # far out the loss is infinite, and above all others
+            return float(0.5 * (self.lam * error) @ error)
 
     def slope(self, x: Vector) -> Vector:
         """The gradient at row-space coordinates x."""
@@ -83,6 +85,16 @@ class Setup:
         """−⟨w0, ∇f(0)⟩, yᵀAw0 for least squares: it decides the sign of the scale from g0 = 0."""
         return -float(self.z0 @ self.slope(np.zeros_like(self.target)))
 
+    def in_units(self, c: float) -> tuple[Setup, float]:
+        """The same start of least squares, and c, in units in which ‖x*‖ = λmax = 1: the flow is
+        the same but for its time. Another loss has no units, and stays as it is.
+        """
+        if self.loss_at is not None:
+            return self, c
+        size = self.gstar
+        lam, target = self.lam / self.lam.max(), self.target / size
+        return replace(self, g0=self.g0 / size, lam=lam, target=target), c / size / size
+
     def lift(self, row_space: Vector, perp: float) -> Any:
         """The weights with these row-space coordinates and this multiple of the unit vector
         along w0⊥.
@@ -101,7 +113,8 @@ def set_up(problem: Any, scale: Any, direction: Any, start_values: Any = None) -
     reduced = space.problem
     z0, lam, target = start[:-1], reduced.curvatures, reduced.target
     known = {"expand": problem.expander(unit), "unseen_error": problem.unseen_error(unit)}
-    return Setup(g0, float(start[-1]), z0, lam, target, frame, **known)
+    free = problem.shape[1] > problem.factorisation.singular_values.size
+    return Setup(g0, float(start[-1]), z0, lam, target, frame, free=free, **known)
 
 
 def set_up_convex(problem: Any, scale: Any, direction: Any, start_values: Any = None) -> Setup:
@@ -123,7 +136,9 @@ def set_up_convex(problem: Any, scale: Any, direction: Any, start_values: Any = 
             return float(reduced.value_and_gradient(np.append(x, 0.0)[None])[0][0]) - found.loss
 
     target = problem.factorisation.coordinates(found.weights)
-    return Setup(g0, float(start[-1]), start[:-1], np.zeros(0), target, frame, loss, reduced.slope)
+    free = problem.shape[1] > problem.factorisation.singular_values.size
+    convex = {"loss_at": loss, "slope_at": reduced.slope, "free": free}
+    return Setup(g0, float(start[-1]), start[:-1], np.zeros(0), target, frame, **convex)
 
 
 def require_attained(problem: GeneralizedLinear) -> Minimum:

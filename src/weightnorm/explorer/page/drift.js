@@ -2,13 +2,15 @@
 // along the flow. A twin of weightnorm.theory.finite_step_limit, without batches and clipping.
 
 import { limitPerp } from "./limits.js";
-import { excessLoss } from "./methods.js";
+import { runMethod } from "./methods.js";
 import { limitSign } from "./predict.js";
 
 const DRIFT_TAIL = 1e-11; // ‖Aᵀr‖² fallen by this factor: what is left of the drift is nothing
 const DRIFT_ACCURACY = 1e-8;
 const MOST_EVALUATIONS = 4000; // in a frame; stiff problems get no such prediction …
 const STIFF = 60; // … and beyond this spread of curvatures it is not even tried
+const MOST_FOLLOWED = 10000; // steps that are followed for the sign of the scale …
+const ENOUGH_FOLLOWED = 2000; // … or larger ones, where those of the run are more
 export const VALID_STEP = 0.4; // beyond this equivalent step a first order says nothing
 
 // Dormand and Prince's method of order five
@@ -146,23 +148,29 @@ export function finiteStepLimit(problem, start, method, steps, flowEnd = null) {
   const perp = limitPerp(start.scale, gstar, logQ2, ratio * grown);
   const { sign, by } = flowEnd
     ? { sign: Math.sign(flowEnd.scale), by: flowEnd.decidedBy } : limitSign(problem, start, ratio);
-  const unseen = sign * (start.unseen < 0 ? -1 : 1) * perp;
-  const known = !["stuck", "undecided"].includes(by) || perp === 0;
-  const applies = known && keepsSign(problem, start, ratio, sign, 2 * end[rank + 3]);
+  const followed = followedSign(problem, start, method, steps, equivalent, sign);
+  const unseen = (followed ?? sign) * (start.unseen < 0 ? -1 : 1) * perp;
+  const known = !["stuck", "undecided"].includes(by) && followed === sign;
+  const applies = known || perp === 0; // x* is x* whatever the sign
   return { unseen, distance: perp, norm: Math.hypot(gstar, perp), applies, equivalent };
 }
 
-/** Whether the scale ends with this sign from starts on both sides of the drift as well. */
-function keepsSign(problem, start, ratio, sign, margin) {
-  const q0 = Math.abs(start.unseen);
-  if (q0 === 0 || excessLoss(problem, start.seen, start.scale) < problem.zeroLoss) return true;
-  const inside = start.seen.reduce((sum, v) => sum + v * v, 0);
-  return [-margin, margin].every((way) => {
-    const odds = q0 * q0 * Math.exp(2 * way);
-    const unseen = odds < Infinity && inside > 0 ? Math.sqrt(odds / (odds + inside)) : 1;
-    const shrink = inside > 0 ? Math.sqrt(((1 - unseen) * (1 + unseen)) / inside) : 0;
-    const shifted = { ...start, seen: start.seen.map((v) => shrink * v), unseen };
-    const found = limitSign(problem, shifted, ratio);
-    return found.sign === sign && !["stuck", "undecided"].includes(found.by);
+/** The sign of the scale once steps are so far under the loss at x = 0 that it cannot change any
+ * more: those of the run itself or, where they are too many, larger ones that end on the side of
+ * the flow; else null. */
+function followedSign(problem, start, method, steps, equivalent, flowSign) {
+  const { eta, ratio, momentum, nesterov } = steps;
+  const share = momentum > 0 ? 0.5 : 1 - 1e-9; // with momentum a loss may rise again
+  const follow = (factor) => runMethod(method, problem, start, {
+    eta: factor * eta, gamma: factor * ratio * eta, momentum, nesterov, noise: null, switchAt: 0,
+    tolerance: share * problem.zeroLoss, maxSteps: MOST_FOLLOWED, kept: [],
   });
+  const largest = Math.max(1, VALID_STEP / equivalent);
+  const rough = follow(largest);
+  if (rough.status !== "converged") return null;
+  const whole = 1.5 * largest * rough.steps;
+  const factor = whole <= MOST_FOLLOWED ? 1 : Math.max(1, whole / ENOUGH_FOLLOWED);
+  const run = follow(factor);
+  const found = run.status === "converged" ? Math.sign(run.scale) : null;
+  return factor === 1 || found === flowSign ? found : null;
 }
