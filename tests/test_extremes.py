@@ -263,3 +263,55 @@ def test_a_drift_that_overflows_does_not_raise(method, ratio):
         assert found.norm == pytest.approx(1.0)
     else:
         assert found.error == np.inf
+
+
+class TestFarOut:
+    """Formulas where squares, or differences of logarithms, run out of digits; mpmath has them."""
+
+    def test_wn_beats_gd_where_the_start_has_next_to_nothing_to_keep(self):
+        """From 300 with q0 = 4e-10 to g* = 4e-7 GD ends at 1.2e-7, WN at 300."""
+        found = theory.wn_beats_gd(300.0, 4e-7, 4e-10, 1e-4)
+        assert not found.closer
+        with mpmath.workdps(60):
+            g0, gstar, q0 = mpmath.mpf(300.0), mpmath.mpf(4e-7), mpmath.mpf(4e-10)
+            D = gstar**2 - g0**2 * (1 - q0**2)
+            wanted = D / mpmath.log(1 + D / g0**2)
+        assert found.critical_ratio == pytest.approx(float(wanted), rel=1e-12)
+        for ratio in (0.9 * found.critical_ratio, 1.1 * found.critical_ratio):
+            gd = 300.0 * 4e-10
+            ends_at = float(theory.limit_perp(300.0, 4e-7, 4e-10, ratio))
+            assert theory.wn_beats_gd(300.0, 4e-7, 4e-10, ratio).closer == (ends_at < gd)
+
+    @settings(max_examples=200, deadline=None)
+    @given(st.floats(-6, 6), st.floats(-12, 0), st.floats(-6, 12))
+    def test_a_ratio_for_a_share_is_that_of_sixty_digits(self, gstar, q0, perp):
+        gstar, q0, perp = 10.0**gstar, 10.0**q0, 10.0**perp
+        with mpmath.workdps(60):
+            a, b, c = mpmath.mpf(gstar), mpmath.mpf(q0), mpmath.mpf(perp)
+            log = mpmath.log(mpmath.sqrt(a * a + c * c) * b / c)
+            wanted = (a * a + c * c) / (2 * log) / a**2 if log > 0 else None
+            # how far the answer moves with the last digits of its arguments
+            doubt = 4 * np.finfo(float).eps * float((abs(log) + 1) / abs(log)) if log else np.inf
+        found = theory.ratio_for_share(gstar, q0, perp)
+        if doubt > 0.01:
+            return
+        assert (found is None) == (wanted is None)
+        if found is not None:
+            assert found == pytest.approx(float(wanted), rel=1e-12 + 4 * doubt)
+
+    def test_ratios_for_shares_of_the_issue(self):
+        for perp in (3e7, 1e8):  # c = G/log(1 + 1/perp²), nearly perp⁴
+            wanted = (1 + perp**2) / np.log1p(perp**-2)
+            assert theory.ratio_for_share(1.0, 1.0, perp) == pytest.approx(wanted, rel=1e-12)
+        found = theory.ratio_for_share(1e300, 1e-160, 1.0)
+        assert found == pytest.approx(0.5 / np.log(1e300 * 1e-160), rel=1e-12)
+        assert theory.ratio_for_share(1.0, 1.0, 1e200) is None
+
+    def test_what_is_left_after_many_steps_is_no_zero(self):
+        found = theory.perp_after(0.8, 0.0688, 1.0, 249).value
+        with mpmath.workdps(60):
+            kappa, q = 1 / mpmath.mpf(0.0688) ** 2, mpmath.mpf(0.8)
+            wanted = 1 / mpmath.sqrt(kappa**249 / q**2 + (kappa**249 - 1) / (kappa - 1))
+        assert found > 0.0
+        assert found == pytest.approx(float(wanted), rel=1e-11)
+        assert theory.perp_after(1e-200, 2.0, 1.0, 3).value == pytest.approx(8e-200, rel=1e-12)

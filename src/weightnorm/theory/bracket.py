@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 ROUNDING = 1e-13  # of γ: without a step of w the lowest norm is where it is exactly the largest
 TINIEST = 1e-40  # what steps are multiplied with at least, in search of stable ones
 AT_ONCE, ROUNDS = 64, 5
+FARTHEST = 1e290  # from 1, for steps in units of the problem
+LARGEST = 1e140  # beyond which all steps of w are alike: only x* itself, if anything, is stable
 
 
 def norm_bracket(
@@ -71,10 +73,12 @@ def norm_bracket(
         if not (values >= 0).all():
             raise ValueError(f"{name} must be at least 0, got {values.min():g}")
     at, shape = solved(problem), eta.shape
-    low, high = _bracket(at, eta.ravel(), gamma.ravel(), stable_below(beta, ahead))
+    squares = _bracket(*_in_units(at, eta.ravel(), gamma.ravel()), stable_below(beta, ahead))
+    with np.errstate(over="ignore"):  # a norm beyond every number is infinite
+        low, high = (at.gstar * np.sqrt(each) for each in squares)
     if shape:
-        return np.sqrt(low).reshape(shape), np.sqrt(high).reshape(shape)
-    return None if np.isnan(low[0]) else (float(np.sqrt(low[0])), float(np.sqrt(high[0])))
+        return low.reshape(shape), high.reshape(shape)
+    return None if np.isnan(low[0]) else (float(low[0]), float(high[0]))
 
 
 def stable_share(problem: Any, eta: float, gamma: float, top: float) -> float:
@@ -83,14 +87,35 @@ def stable_share(problem: Any, eta: float, gamma: float, top: float) -> float:
     K is proportional to the steps, so every smaller number will do as well: look at many at once,
     three times closer each time.
     """
-    at = solved(problem)
+    at, one, other = _in_units(solved(problem), np.array([eta]), np.array([gamma]))
     low, high = TINIEST, 1.0
     for _ in range(ROUNDS):
         tried = np.geomspace(low, high, AT_ONCE)
-        _, fits = _most_stable(at, tried * eta, tried * gamma, top)
+        _, fits = _most_stable(at, tried * one, tried * other, top)
         last = int(np.flatnonzero(fits)[-1]) if fits.any() else 0
         low, high = float(tried[last]), float(tried[min(last + 1, AT_ONCE - 1)])
     return low
+
+
+def _in_units(at: Solved, eta: Array, gamma: Array) -> tuple[Solved, Array, Array]:
+    """A problem and its steps in units in which λmax = ‖x*‖ = 1, so that what follows neither
+    over- nor underflows: ηλmax‖x*‖² and γλmax, K's scales at x*.
+    """
+    top, size = float(at.lam.max()), at.gstar
+    felt = np.sqrt(top) * size
+    with np.errstate(over="ignore"):
+        turning, stretching = eta * felt * felt, gamma * top
+    for name, given, wrong in (
+        ("direction_step", eta, (eta > 0.0) & (turning < 1.0 / FARTHEST)),
+        ("scale_step", gamma, stretching > FARTHEST),
+    ):
+        if wrong.any():
+            raise ValueError(
+                f"{name} is {given[wrong][0]:g}, so far from the steps that A and y ask for that "
+                "the norms overflow; take 0 or another step, or rescale A and y"
+            )
+    unit = Solved(at.lam / top, at.target / size, at.free)
+    return unit, np.minimum(turning, LARGEST), stretching
 
 
 def _most_stable(

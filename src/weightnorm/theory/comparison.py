@@ -85,7 +85,9 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     parallel = float(np.sqrt(max(0.0, 1.0 - q0**2)))
     share = gstar / abs(g0) if g0 != 0 else np.inf
     excess = (share - parallel) * (share + parallel)  # D/g0²
-    if excess < 1e8:
+    if excess < -0.5:  # 1 + D/g0² = share² + q0², of which 1 + excess would keep too little
+        critical = g0**2 * excess / (2.0 * log(float(np.hypot(share, q0))))
+    elif excess < 1e16:
         critical = g0**2 * (excess / log1p(excess) if excess != 0 else 1.0)
     else:  # D = g*² to rounding; g0 = 0 keeps nothing that could be kept less
         critical = gstar**2 / (2.0 * log(share))

@@ -87,7 +87,8 @@ def perp_contraction(perp: float, g: float, gstar: float) -> Value:
 def _turn(g: float, gstar: float) -> tuple[float, float]:
     """κ − 1 and log κ for κ = g*²/g²: by how much a step at the fixed scale g turns w in."""
     excess = (gstar - abs(g)) / abs(g) * ((gstar + abs(g)) / abs(g))
-    return excess, log1p(excess) if excess < LARGE else 2.0 * (log(gstar) - log(abs(g)))
+    near = -0.5 < excess < LARGE  # else κ itself says more than κ − 1
+    return excess, log1p(excess) if near else 2.0 * (log(gstar) - log(abs(g)))
 
 
 @formula
@@ -124,13 +125,13 @@ def perp_after(perp: float, g: float, gstar: float, steps: int) -> Value:
     excess, rate = _turn(g, gstar)
     if perp == 0.0:
         return Value(0.0, assumptions=given, paper="eq. (37), iterated")
-    if rate > 0:  # everything over κᵗ, which may overflow
+    if rate > 0:  # everything over κᵗ, which may overflow; its root, since squares underflow first
         shrink = -math.expm1(-rate * count) / excess
-        square = math.exp(-rate * count) / (1.0 / perp**2 + shrink)
+        after = math.exp(-0.5 * rate * count) * perp / math.sqrt(1.0 + shrink * perp**2)
     else:
         grown = math.expm1(rate * count) / excess if excess != 0.0 else float(count)
-        square = 1.0 / (math.exp(rate * count) / perp**2 + grown)
-    return Value(math.sqrt(square), assumptions=given, paper="eq. (37), iterated")
+        after = perp / math.sqrt(math.exp(rate * count) + grown * perp**2)
+    return Value(after, assumptions=given, paper="eq. (37), iterated")
 
 
 @formula

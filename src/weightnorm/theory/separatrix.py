@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,13 +111,14 @@ def _local(setup: Setup, c: float) -> float | None:
     """The sign of μg0 + c·yᵀAw0; None far from S, or exactly on its stable set."""
     if setup.loss_at is not None:
         return None
+    root = math.sqrt(c) / setup.gstar  # in units, as all else; both terms are without this factor
+    setup, _ = setup.in_units(c)
     steep = float(np.linalg.norm(setup.lam * setup.target))  # ‖Aᵀy‖
-    if max(abs(setup.g0) / setup.gstar, abs(setup.pull) / steep) > CLOSE:
+    if max(abs(setup.g0), abs(setup.pull) / steep) > CLOSE:
         return None
-    seen = float(setup.lam @ setup.z0**2)  # ‖Aw0‖²
-    half = 0.5 * c * seen
-    mu = c * steep**2 / (half + float(np.hypot(half, np.sqrt(c) * steep)))
-    terms = mu * setup.g0, c * setup.pull
+    half = 0.5 * root * float(setup.lam @ setup.z0**2)  # of √c‖Aw0‖²
+    mu = steep**2 / (half + math.hypot(half, steep))
+    terms = mu * setup.g0, root * setup.pull
     if abs(sum(terms)) <= CLEAR * (abs(terms[0]) + abs(terms[1])):
         return None
     return float(np.sign(sum(terms)))
