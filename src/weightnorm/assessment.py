@@ -139,8 +139,11 @@ def certificate(problem: Any, result: Result) -> Assessment:
     notes: list[str] = []
     ratio = _ratio(method, resume.start_norm)
     grown = (float(result.direction_norm) / resume.start_norm) ** 2
+    # under the loss at x = 0 a scale keeps its sign, whatever the steps do near S
+    settled = result.loss < float(problem.zero_loss)
+    sign = float(np.sign(result.scale)) if settled else None
     predicted, promised = _predicted(
-        problem, method, g0, unit, resume.start_norm, ratio, grown, notes
+        problem, method, g0, unit, resume.start_norm, ratio, grown, sign, notes
     )
     excess, drift = _geometry(problem, result, g0, unit, ratio, notes)
     gap = np.nan if predicted is None else float(np.linalg.norm(result.weights - predicted.weights))
@@ -170,9 +173,12 @@ def _predicted(
     start_norm: float,
     ratio: float,
     grown: float,
+    sign: float | None,
     notes: list[str],
 ) -> tuple[Any, float]:
-    """Where such a run ends by the theory, and the error it promises."""
+    """Where such a run ends by the theory, and the error it promises; `sign` is that of its scale
+    now.
+    """
     kind = method_kind(method)
     squares = hasattr(problem, "with_targets")
     eta, gamma = (constant_step(schedule) for schedule in method.schedules)
@@ -188,11 +194,15 @@ def _predicted(
         elif kind == "gd":
             return gd_limit(problem, g0, unit), 0.0
         elif kind == "bn" and squares and eta > 0 and gamma > 0:
-            found = batchnorm_limit(
-                problem, g0, unit, gamma / eta * start_norm**2, grown=max(0.0, grown - 1.0)
-            )
+            c, longer = gamma / eta * start_norm**2, max(0.0, grown - 1.0)
+            found = batchnorm_limit(problem, g0, unit, c, grown=longer, sign=sign)
             notes += [f"not promised: {text}" for text in found.failing]
-            return found, 0.0 if found.applies else np.nan
+            if sign is None:
+                notes.append(
+                    "not promised: the loss is not under that of zero weights yet, so the "
+                    "scale may still end with either sign"
+                )
+            return found, 0.0 if found.applies and sign is not None else np.nan
         elif kind not in ("wn", "rpgd"):
             notes.append(f"the theory does not know {type(method).__name__}")
         elif not ratio > 0:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from ..problems.factorisation import scaled_norm
 from ._integrate import integrate_until
 from .limits import Limit
 from .setup import Setup, require_target, set_up
@@ -15,6 +16,7 @@ from .statement import Assumption, assume
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-14
+NOT_STUCK = "the start is not on the stable set of S"
 
 
 def batchnorm_limit(
@@ -25,6 +27,7 @@ def batchnorm_limit(
     grown: float = 0.0,
     *,
     start_values: Any = None,
+    sign: float | None = None,
 ) -> Limit:
     """Predict where batch norm, x = g·w/‖Aw‖, ends: at x* ± (g*/‖w0∥‖)w0⊥.
 
@@ -51,6 +54,9 @@ def batchnorm_limit(
     start_values : (n,) array, optional
         For `KernelLeastSquares`, in place of the direction: f0 = A w0, as in `run`. One of the
         two is needed, but for such a problem, where none is a start orthogonal to the data.
+    sign : {1, -1}, optional
+        The sign that the scale ends with, where it is known, as it is of a run; otherwise the
+        flow's, which finite steps and mini-batches near the edge between the two need not have.
 
     Returns
     -------
@@ -72,12 +78,17 @@ def batchnorm_limit(
     inside = float(np.sqrt(setup.z0 @ setup.z0 + more))
     if not setup.z0.any():
         raise ValueError("direction is orthogonal to the row space of A, and ‖Aw‖ = 0 divides")
-    sign, settled = _sign(setup, c)
+    if sign is None:
+        way, settled = _sign(setup, c)
+    elif sign in (1.0, -1.0):
+        way, settled = float(sign), assume(NOT_STUCK, True)
+    else:
+        raise ValueError(f"sign must be 1, -1 or None, got {sign!r}")
     perp = setup.gstar / inside * setup.q0
     norm = float(np.hypot(setup.gstar, perp))
     return Limit(
-        weights=setup.lift(setup.target, sign * perp),
-        scale=sign * norm,
+        weights=setup.lift(setup.target, way * perp),
+        scale=way * norm,
         norm=norm,
         perp_norm=perp,
         distance=perp,
@@ -89,8 +100,8 @@ def batchnorm_limit(
 
 def _sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     """That of g once it agrees with that of yᵀAw: from there neither changes any more."""
-    off = assume("the start is not on the stable set of S", True)
-    steep = float(np.linalg.norm(setup.lam * setup.target)) * float(np.linalg.norm(setup.z0))
+    off = assume(NOT_STUCK, True)
+    steep = scaled_norm(setup.lam * setup.target) * float(np.linalg.norm(setup.z0))
     if abs(setup.pull) <= ROUNDING * steep and setup.g0 == 0.0:
         return 1.0, assume(off.text, False)
     if setup.g0 == 0.0 or setup.g0 * setup.pull > 0:
@@ -100,7 +111,7 @@ def _sign(setup: Setup, c: float) -> tuple[float, Assumption]:
     lam, target = setup.lam / setup.lam.max(), setup.target / size
     own = setup.g0 * float(np.sqrt(setup.lam @ setup.z0**2))  # g0 = scale·‖Aw0‖
     unit = size * float(np.sqrt(setup.lam.max()))
-    rate = c * length**2 / size**2 / float(setup.lam.max())
+    rate = c * (length / size) * (length / size) / float(setup.lam.max())
 
     def field(t: float, state: Array) -> Array:
         g, z = state[0], state[1:]
