@@ -139,11 +139,14 @@ def _equal(a: Any, b: Any) -> bool:
 
 def agree(a: Any, b: Any) -> bool:
     """Whether two arrays are the same numbers, up to how another machine rounds a product."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return bool(
-            a.shape == b.shape
-            and np.abs(a - b).max(initial=0.0) <= SAME * np.abs(a).max(initial=0.0)
-        )
+    if a.shape != b.shape:
+        return False
+    finite = np.isfinite(a)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return False
+    with np.errstate(over="ignore"):
+        size = np.abs(a[finite]).max(initial=0.0)
+        return bool((np.abs(a[finite] - b[finite]) <= SAME * size).all())
 
 
 def _can_be_pickled(thing: Any) -> bool:

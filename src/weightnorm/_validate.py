@@ -95,6 +95,10 @@ def answer(name: str, user_function: Callable[..., Any], *arguments: object) -> 
     """What a user's function gives; where it fails as functions do, the error names it."""
     try:
         return user_function(*arguments)
+    except StopIteration as error:
+        raise ValueError(
+            f"{name} raised StopIteration: it has come to its end; give a value for every step"
+        ) from error
     except TypeError as error:  # most often a function of other arguments
         raise TypeError(f"{name} failed: {error}") from error
     except (ArithmeticError, LookupError, ValueError) as error:

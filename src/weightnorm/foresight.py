@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .methods import RPGD
-from .schedules import Schedule, stable_below
+from .schedules import stable_below
 
 Array = NDArray[np.float64]
 Say = Callable[[Array, Array], str]
@@ -40,6 +40,31 @@ def outlook(method: Any, problem: Any) -> Say | None:
     return known[method]
 
 
+def rounding_decides(problem: Any, ratio: float, scales: Array, units: Array) -> str:
+    """That starts in the row space may leave it by rounding alone; "" where they do not."""
+    from .theory.limits import ROUNDING_DECIDES, UNSEEN, VAGUE, limit_perp
+
+    gstar = _solution_norm(problem)
+    full = problem.shape[1] == problem.factorisation.singular_values.size
+    if full or not (ratio > 0.0 and gstar > 0.0):
+        return ""
+    if problem.reduce().enter(units)[:, -1].min() > UNSEEN:
+        return ""
+    kept = float(limit_perp(np.abs(scales).max(), gstar, UNSEEN, ratio))
+    return ROUNDING_DECIDES.format(kept) if kept > VAGUE * np.hypot(gstar, kept) else ""
+
+
+def _solution_norm(problem: Any) -> float:
+    """‖x*‖; NaN where a loss has no unique minimum."""
+    if not hasattr(problem, "minimum"):
+        return float(np.linalg.norm(problem.target))
+    try:
+        found = problem.minimum()
+    except ValueError:  # a loss that is not convex
+        return np.nan
+    return float(np.linalg.norm(found.weights)) if found.status == "attained" else np.nan
+
+
 def warn_of(texts: Mapping[str, str], stack: int) -> None:
     """Warn once of what there is to say of methods, by name; nothing where all is well.
 
@@ -62,17 +87,9 @@ def undisturbed(method: Any) -> bool:
     return not disturbed and method.sampling is None
 
 
-def settled_value(schedule: Schedule) -> float | None:
-    """The constant that a schedule ends with; None where there is none."""
-    plain = schedule.function is None and not schedule.per_curvature
-    if not plain or schedule.scale_power or schedule.norm_power:
-        return None
-    return float(schedule.phases[-1])
-
-
 def _settles_nowhere(method: Any, problem: Any) -> str:
     """That the norm bracket is empty, with the largest steps whose bracket is not."""
-    eta, gamma = (settled_value(schedule) for schedule in method.schedules)
+    eta, gamma = (schedule.settled_value for schedule in method.schedules)
     if any(schedule.switches for schedule in method.schedules):  # it may converge before the switch
         return ""
     small = problem.reduce().problem
@@ -109,7 +126,7 @@ def _explained(problem: Any, eta: float, gamma: float, beta: float, ahead: bool,
 def _cycle(method: Any, problem: Any) -> Say | None:
     """What to say of starts that lead into the 2-cycle of rPGD with the curvature step."""
     turn, grow = method.schedules
-    step, small = settled_value(grow), problem.reduce().problem
+    step, small = grow.settled_value, problem.reduce().problem
     plain = undisturbed(method) and not method.momentum and not turn.share
     if not plain or not turn.per_curvature or turn.phases != (1.0,) or grow.switches:
         return None

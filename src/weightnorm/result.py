@@ -165,14 +165,14 @@ class Result(Expanded):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run; `.result` is the run so far.
+    """Ctrl-C during a run; `.result` is the run so far, None before the first step.
 
-    Go on with run(method, problem, start=error.result).
+    Go on with run(method, problem, start=error.result), or begin anew where that is None.
 
     Parameters
     ----------
-    result : Result
-        The run so far.
+    result : Result or None
+        The run so far; None where the problem was still being made ready.
 
     Examples
     --------
@@ -187,11 +187,13 @@ class Interrupted(KeyboardInterrupt):
     True
     """
 
-    def __init__(self, result: Result) -> None:
-        super().__init__(result.message)
+    def __init__(self, result: Result | None) -> None:
+        super().__init__(
+            "interrupted before the first step; begin anew" if result is None else result.message
+        )
         self.result = result
 
-    def __reduce__(self) -> tuple[type[Interrupted], tuple[Result]]:
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[Result | None]]:
         return Interrupted, (self.result,)
 
 

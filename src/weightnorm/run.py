@@ -26,14 +26,16 @@ from .engine.start import (
 )
 from .engine.start import coordinates as coordinates_of
 from .engine.start import start as start_batch
-from .foresight import OUTLOOKS, outlook, warn_of
+from .foresight import OUTLOOKS, outlook, rounding_decides, warn_of
 from .history import KEPT
-from .methods import RPGD
+from .methods import RPGD, WeightNorm
 from .methods.contract import Array, Method
 from .problems import Frame, Problem
 from .result import Interrupted, Result, Status
 
 MAX_STEPS = 1_000_000
+FELT = 60.0  # g0²/c, from which on rounding off the row space may be felt at the end
+UNIT = 1e-12  # how far from 1 the norm of a unit direction may be by rounding
 SAME_PLACE = 1e-6  # relative: other coordinates are off by as much as the weights themselves
 STATUSES = tuple(Status)
 
@@ -73,7 +75,8 @@ def run(
     start : Result, optional
         Go on from a result instead of scale and direction. The same method goes on exactly where it
         stopped, in the same coordinates, with its schedules and momentum; another method starts its
-        own at t = 0, from the same weights.
+        own at t = 0, from the same weights, and keeps ‖w‖ of a method that trained it (WN, batch
+        norm) in place of its own `initial_norm`.
     tolerance : float
         The run stops at the first iterate with loss <= tolerance. Zero is legal: make all the
         steps, whatever the loss.
@@ -102,7 +105,8 @@ def run(
     Raises
     ------
     Interrupted
-        On Ctrl-C; a KeyboardInterrupt whose `.result` holds the run so far.
+        On Ctrl-C; a KeyboardInterrupt whose `.result` holds the run so far, or None before the
+        first step, while the problem is factorised for instance.
 
     Examples
     --------
@@ -122,46 +126,71 @@ def run(
     every, kept = _what_to_record(record, keep)
     reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
     _check_start(problem, scale, direction, start_values, start)
-    if start is None:
-        direction = problem.start_direction(direction, start_values)
-        unit = problem.unit_direction("direction", direction, columns(method))
-        g0 = problem.start_scale(scale, unit, columns(method))
-        begun = _begin(method, problem, g0, unit, reduced, tolerance, every)
-        if tolerance > 0 and reduced and max_steps and begun.batch.alive[0]:
-            _foresee(method, problem, g0.ravel(), unit[None])
-    else:
-        begun = _go_on(method, problem, start, reduced, tolerance, every)
-    begun.batch.keeps_units = not {"direction", "weights"}.isdisjoint(kept)
-    size = problem.dimension ** (1 + problem.has_columns) if begun.batch.keeps_units else 0
-    recorder = None if every is None else Recorder(every, record_limit(size))
-    judge = begun.judge
-    if gradient_tolerance is not None:
-        judge = with_gradient(judge, problem, tolerance, gradient_tolerance)
-    policy = Policy(tolerance, max_steps, judge, recorder)
+    try:
+        if start is None:
+            direction = problem.start_direction(direction, start_values)
+            unit = problem.unit_direction("direction", direction, columns(method))
+            g0 = problem.start_scale(scale, unit, columns(method))
+            begun = _begin(method, problem, g0, unit, reduced, tolerance, every)
+            if max_steps and begun.batch.alive[0]:
+                _foresee(method, problem, g0.ravel(), unit[None], tolerance > 0 and reduced)
+        else:
+            begun = _go_on(method, problem, start, reduced, tolerance, every)
+        begun.batch.keeps_units = not {"direction", "weights"}.isdisjoint(kept)
+        size = problem.dimension ** (1 + problem.has_columns) if begun.batch.keeps_units else 0
+        recorder = None if every is None else Recorder(every, record_limit(size))
+        judge = begun.judge
+        if gradient_tolerance is not None:
+            judge = with_gradient(judge, problem, tolerance, gradient_tolerance)
+        policy = Policy(tolerance, max_steps, judge, recorder)
+    except KeyboardInterrupt:
+        raise Interrupted(None) from None
     try:
         code = loop(begun.batch, policy)
+        status, loss = STATUSES[int(code[0])], float(begun.batch.loss[0])
+        if status is Status.CONVERGED and loss <= tolerance:
+            message = f"loss {loss:.6g} <= tolerance {tolerance:g}"
+        else:
+            from .messages import explain
+
+            message = explain(begun, status, policy)
     except KeyboardInterrupt:
         begun.batch.advance(0)  # so that the loss and the step number are those of the state
         message = f"interrupted after {begun.batch.clock - begun.clock} steps; go on with start="
         raise Interrupted(begun.result(Status.MAX_STEPS, message, recorder, kept)) from None
-    status, loss = STATUSES[int(code[0])], float(begun.batch.loss[0])
-    if status is Status.CONVERGED and loss <= tolerance:
-        message = f"loss {loss:.6g} <= tolerance {tolerance:g}"
-    else:
-        from .messages import explain
-
-        message = explain(begun, status, policy)
     return begun.result(status, message, recorder, kept)
 
 
-def _foresee(method: Method, problem: Problem, scale: Array, units: Array) -> None:
-    """Warn of a run that cannot converge; the answer of a method is kept with the problem."""
-    if type(method) is not RPGD or not hasattr(problem, "with_targets"):
+def _foresee(method: Method, problem: Problem, scale: Array, units: Array, meant: bool) -> None:
+    """Warn of a run whose end rounding decides, and of one that is meant to converge and cannot;
+    the answer of a method is kept with the problem.
+    """
+    ratio = rounding_felt(method, problem, scale)
+    if ratio is not None:
+        warn_of({method.name: rounding_decides(problem, ratio, scale, units)}, 4)
+    if not meant or type(method) is not RPGD or not hasattr(problem, "with_targets"):
         return
     known = OUTLOOKS.get(problem, {})
     say = known[method] if method in known else outlook(method, problem)
     if say is not None:
         warn_of({method.name: say(scale, units)}, 4)
+
+
+def rounding_felt(method: Method, problem: Problem, scales: Array) -> float | None:
+    """c of a method whose training may make what rounding leaves off the row space large; None of
+    any other, and wherever no start is as far out.
+
+    It multiplies w⊥ by e^{(g0² − g²)/2c}.
+    """
+    if type(method) not in (RPGD, WeightNorm) or not hasattr(problem, "split"):
+        return None
+    eta, gamma = (schedule.settled_value for schedule in method.schedules)
+    if not eta or not gamma:
+        return None
+    ratio = gamma / eta * getattr(method, "initial_norm", 1.0) ** 2
+    largest = float(np.abs(scales).max(initial=0.0))
+    with np.errstate(over="ignore", divide="ignore"):
+        return ratio if largest * np.divide(largest, ratio) > FELT else None
 
 
 def _what_to_record(record: Any, keep: Any) -> tuple[int | None, tuple[str, ...]]:
@@ -284,9 +313,9 @@ def _go_on(
         if columns(method)
         else np.atleast_1d(start.direction_norm)
     )
-    keeps = (
-        getattr(method, "free_norm", False) and norm.shape == scale.shape and (norm != 1.0).any()
-    )
+    # unit directions have a norm of 1 to rounding, which is none to keep
+    moved = bool((np.abs(norm - 1.0) > UNIT).any())
+    keeps = getattr(method, "free_norm", False) and norm.shape == scale.shape and moved
     clock, kept = end.clock if same else 0, norm if keeps else None
     began = end.start_norm if same else float(norm.flat[0]) if keeps else None
     origin = end.origin if same else None

@@ -136,6 +136,14 @@ class Schedule:
         return self.switches[-1] if self.switches else 0
 
     @property
+    def settled_value(self) -> float | None:
+        """The constant that it ends with; None where there is none."""
+        plain = self.function is None and not self.per_curvature
+        if not plain or self.scale_power or self.norm_power:
+            return None
+        return float(self.phases[-1])
+
+    @property
     def ends_frozen(self) -> bool:
         """Whether the last value is zero for good."""
         return self.function is None and self.phases[-1] == 0.0

@@ -10,11 +10,11 @@ import numpy as np
 from . import _validate
 from ._validate import Vector
 from .engine.grid import compute_grid, require_table
-from .foresight import outlook, warn_of
+from .foresight import outlook, rounding_decides, warn_of
 from .grids import COUNTS, Axis, grid_attributes, label_grid, method_coordinates
 from .methods.contract import Method
 from .problems import Problem
-from .run import MAX_STEPS
+from .run import MAX_STEPS, rounding_felt
 
 if TYPE_CHECKING:
     import xarray
@@ -106,13 +106,7 @@ def sweep(
     directions = problem.start_directions(directions, start_values)
     problem.expect(directions)
     limits = (tolerance, max_steps, coordinates, threads, progress, gradient_tolerance)
-    if coordinates == "reduced" and _validate.real("tolerance", tolerance, minimum=0.0) > 0:
-        says = {name: say for name, m in flat.items() if (say := outlook(m, problem)) is not None}
-        if says:
-            units = problem.unit_directions(directions, columns=False)
-            g = _validate.number_or_vector("scales", scales)
-            named = {name: says[name](g, units) if name in says else "" for name in flat}
-            warn_of(named, 2)
+    _foresee(flat, problem, scales, directions, tolerance, coordinates)
     grid = compute_grid(problem, flat, scales, directions, *limits)
     names, num_starts = list(tables[0]), grid.arrays["status"].shape[1]
     axes = [Axis("algorithm", names), Axis("start", range(num_starts)), Axis("scale", grid.scales)]
@@ -128,6 +122,34 @@ def sweep(
         | {name: (("start",)[: np.ndim(v)], v) for name, v in grid.starts.items()},
         grid_attributes(grid.arrays["status"], RECIPE, *stopping),
     )
+
+
+def _foresee(
+    methods: Mapping[str, Method],
+    problem: Any,
+    scales: Any,
+    directions: Any,
+    tolerance: Any,
+    coordinates: Any,
+) -> None:
+    """Warn, once, of runs whose end rounding decides and of those that cannot converge."""
+    g = _validate.number_or_vector("scales", scales)
+    felt = {n: c for n, m in methods.items() if (c := rounding_felt(m, problem, g)) is not None}
+    meant = coordinates == "reduced" and _validate.real("tolerance", tolerance, minimum=0.0) > 0
+    known = {
+        name: say
+        for name, m in methods.items()
+        if meant and (say := outlook(m, problem)) is not None
+    }
+    if not felt and not known:
+        return
+    units = problem.unit_directions(directions, columns=False)
+    texts = {}
+    for name in methods:
+        texts[name] = known[name](g, units) if name in known else ""
+        if name in felt and not texts[name]:
+            texts[name] = rounding_decides(problem, felt[name], g, units)
+    warn_of(texts, 3)
 
 
 def _methods_by_step(methods: Any, steps: Vector | None) -> list[Mapping[str, Method]]:

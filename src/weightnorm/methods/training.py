@@ -81,6 +81,10 @@ class Training:
     in_every_kernel: ClassVar[bool] = True
 
     def _check_training(self) -> None:
+        for each in fields(self):
+            given = getattr(self, each.name)
+            if isinstance(given, np.ndarray) and given.ndim == 0:  # a number that has no hash
+                object.__setattr__(self, each.name, given.item())
         beta = _validate.real("momentum", self.momentum, minimum=0.0)
         if beta >= 1.0:
             raise ValueError(

@@ -208,26 +208,33 @@ def require_squares(A: Any) -> None:
         )
 
 
-def require_squarable(name: str, values: NDArray[np.float64], smallest: float = 0.0) -> None:
+def require_squarable(
+    name: str,
+    values: NDArray[np.float64],
+    smallest: float = 0.0,
+    advice: str = "rescale A and y",
+) -> None:
     """Refuse entries whose squares overflow, for which no loss could be computed, and those that
     are all too small.
     """
     largest = _largest(values)
     if largest > LARGEST:
         raise ValueError(
-            f"{name} has a largest entry of {largest:.3g}, whose square overflows; rescale A and y"
+            f"{name} has a largest entry of {largest:.3g}, whose square overflows; {advice}"
         )
     if 0.0 < largest < smallest:
         raise ValueError(
             f"{name} has a largest entry of {largest:.3g}, which nothing can be divided by; "
-            "rescale A and y"
+            f"{advice}"
         )
 
 
 def scaled_norm(vector: Vector) -> float:
-    """‖vector‖ without over- or underflow of the squares."""
+    """‖vector‖ without over- or underflow of the squares; NaN or infinite as its entries are."""
     largest = _largest(vector)
-    return largest * float(np.linalg.norm(vector / largest)) if largest > 0 else 0.0
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    return largest * float(np.linalg.norm(vector / largest))
 
 
 def _largest(values: NDArray[np.float64]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Vector
-from .contract import Problem, Reduction
+from .contract import Problem
 from .factorisation import Factorisation, factorise, require_squarable, require_squares
 from .iterative import solve
 from .samples import length_and_normal
@@ -80,12 +79,6 @@ class LinearModel(Problem):
         """What tells this problem from others: its kind, y, and one product with A."""
         probe = np.cos(np.arange(1.0, self.shape[1] + 1.0))
         return f"{type(self).__name__} {self.shape}", self.y, np.asarray(self.A @ probe)
-
-    def in_full(self) -> Reduction:
-        """The features themselves; what is off the row space is known once A has been
-        factorised, or by LSQR.
-        """
-        return FullCoordinates(self)
 
     @cached_property
     def factorisation(self) -> Factorisation:
@@ -175,6 +168,31 @@ class LinearModel(Problem):
         inside += self._lsqr(self.A @ (x - inside))
         return inside, x - inside
 
+    def norms(self, unit: Array, scale: Array, perp: Array) -> tuple[Array, Array, Array]:
+        """‖x⊥‖, ‖x‖ and ‖w⊥‖; measured where the coordinates do not tell."""
+        return super().norms(unit, scale, self._unseen(unit, perp))
+
+    def summary(
+        self, unit: Array, scale: Array, perp: Array, measured: bool = True
+    ) -> dict[str, Array]:
+        """What to keep of where runs ended; ‖x⊥‖ is measured where the coordinates do not tell,
+        unless that has a price and `measured` is False.
+        """
+        if measured or self.is_factorised:
+            perp = self._unseen(unit, perp)
+        return super().summary(unit, scale, perp, measured)
+
+    def _unseen(self, unit: Array, perp: Array) -> Array:
+        """‖w⊥‖ of unit directions, where `perp` is NaN by taking off what is in the row space:
+        rounding, or a rule of the user's, may lead anywhere off it.
+        """
+        asked = np.isnan(perp)
+        if not asked.any():
+            return perp
+        found = perp.copy()
+        found[asked] = [np.linalg.norm(self.split(row)[1]) for row in unit[asked]]
+        return found
+
     @property
     def operator(self) -> Any:
         """A as products with it and with its transpose."""
@@ -183,24 +201,6 @@ class LinearModel(Problem):
     def _lsqr(self, right_side: Vector) -> Vector:
         found = solve(self.operator, right_side)
         return found.weights if found.converged else np.full(self.shape[1], np.nan)
-
-
-@dataclass(eq=False)
-class FullCoordinates(Reduction):
-    """The features themselves."""
-
-    def perp_units(self, units: Array, wanted: bool) -> Array | None:
-        """The unit vectors along each direction's part off the row space; zero where it has
-        none.
-        """
-        if not (wanted or self.problem.is_factorised):
-            return None
-        return np.array([_perp_unit(self.problem.split(unit)[1]) for unit in units])
-
-
-def _perp_unit(rest: Vector) -> Vector:
-    size = float(np.linalg.norm(rest))
-    return rest if not np.isfinite(size) else rest / size if size > 1e-12 else np.zeros_like(rest)
 
 
 def as_matrix(A: Any) -> Any:

@@ -161,15 +161,14 @@ class MatrixSensing(Problem):
         Raises
         ------
         ValueError
-            If the problem has no ground truth, or a zero one.
+            If the problem has no ground truth, or a zero one; if X is not finite.
         """
         if self.ground_truth is None or not self.ground_truth.any():
             raise ValueError(
                 "this problem has no ground_truth, or a zero one; give MatrixSensing(sensors, y, "
                 "ground_truth=…)"
             )
-        gap = self._matrix("X", _validate.numbers("X", X, finite=False)) - self.ground_truth
-        return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(self.ground_truth)
+        return _relative_gap(self._matrix("X", _validate.numbers("X", X)), self.ground_truth)
 
     def min_nuclear_norm(self, over: str = "psd") -> MinimumNuclearNorm:
         """The smallest nuclear norm of a matrix with these measurements, certified.
@@ -352,7 +351,7 @@ class MatrixSensing(Problem):
             "perp_norm": self.unseen_norm(X),
         }
         if self.ground_truth is not None:
-            found["recovery_error"] = self.recovery_error(X)
+            found["recovery_error"] = _relative_gap(X, self.ground_truth)
         return found
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
@@ -472,3 +471,9 @@ def nuclear_norm(X: Array) -> Array:
     if finite.any():
         answer[finite] = np.abs(np.linalg.eigvalsh(X[finite])).sum(axis=1)
     return answer
+
+
+def _relative_gap(X: Array, truth: Matrix) -> Any:
+    """‖X − truth‖_F/‖truth‖_F of matrices, which may have diverged."""
+    gap = X - truth
+    return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(truth)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .._validate import Matrix, Vector
 from .contract import Frame, Problem, Reduction
-from .factorisation import EPS, Explicit, Factorisation
+from .factorisation import EPS, Explicit, Factorisation, scaled_norm
 from .losses import Huber, Logistic, Loss, Poisson, Squared, total
 from .samples import Sample, padded_normal
 
@@ -312,7 +312,7 @@ def _equal_groups(singular: Vector, target: Vector) -> tuple[_Group, ...]:
         # Descending order: the group is everything down to (1 - EQUAL) of its first member.
         stop = singular.size - int(np.searchsorted(singular[::-1], singular[start] * (1 - EQUAL)))
         if stop - start > 2:
-            size = float(np.linalg.norm(target[start:stop]))
+            size = scaled_norm(target[start:stop])
             along = target[start:stop] / size if size > 0 else np.eye(1, stop - start)[0]
             groups.append(_Group(start, stop, along))
         start = stop
@@ -331,7 +331,7 @@ def collapse(groups: tuple[_Group, ...], z: Array, *, keep: bool = False) -> Arr
             pieces.append(part[:, :2])
         else:
             along, rest = _row_dots(part, group.along[None]), _rest(part, group.along)
-            rest = np.sqrt(_row_dots(rest, rest))
+            rest = _row_lengths(rest)
             pieces.append(
                 np.column_stack([along, np.where(rest <= NEGLIGIBLE * np.abs(along), 0.0, rest)])
             )
@@ -344,6 +344,15 @@ def _row_dots(a: Array, b: Array) -> Array:
     there are.
     """
     return np.asarray(np.matmul(a[:, None, :], b[:, :, None])[:, 0, 0])
+
+
+def _row_lengths(rows: Array) -> Array:
+    """‖row_i‖, of rows in units of a power of two each: no square over- or underflows, and no
+    digit changes.
+    """
+    powers = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+    small = np.ldexp(rows, -powers[:, None])
+    return np.asarray(np.ldexp(np.sqrt(_row_dots(small, small)), powers))
 
 
 def _rest(part: Array, along: Vector) -> Array:
