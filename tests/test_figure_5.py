@@ -108,16 +108,20 @@ def test_a_run_that_did_not_converge_turns_the_verdict(searched, monkeypatch, ph
     assert sensing.figure_5_refined(QUICK).findings[0].holds is True
 
 
-@pytest.mark.long
-def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
+def part_of(searched):
+    """The numbers of a part, of the right shapes."""
     part = {
         name: np.array([getattr(searched, name)[key][0] for key in search.KEYS])
         for name in ("first", "refined", "error", "step", "loss")
     }
     part["num_steps"] = np.ones_like(part["first"])
     part |= {over: np.array(searched.references[over][0]) for over in ("psd", "symmetric")}
-    part["truth"] = np.array(searched.truth[0])
-    kept, calls = {}, []
+    return part | {"truth": np.array(searched.truth[0])}
+
+
+@pytest.mark.long
+def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
+    part, kept, calls = part_of(searched), {}, []
 
     def remember(path, key, arrays):
         kept[path.name] = key
@@ -144,3 +148,35 @@ def test_an_interrupted_figure_goes_on(searched, tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:-100])  # truncated: computed again
     search._searched.__wrapped__(settings)
     assert len(calls) == 3
+
+
+def test_parts_of_other_code_are_searched_anew(tmp_path, monkeypatch):
+    """Interrupted, the code changed, and started again: no part of before is in the figure."""
+    shape, calls, told = (len(search.KEYS), len(search.QUICK.alphas)), [], []
+
+    def search_part(layout, seed, slow, stop):
+        calls.append(search.CODE)
+        if search.CODE != "other" and not slow:
+            raise KeyboardInterrupt  # after the slow part, which is kept
+        value = float(search.CODE == "other")
+        each = {name: np.full(shape, value) for name in search.PER_RUN}
+        return each | dict.fromkeys(search.PER_SEED, np.array(value))
+
+    monkeypatch.setattr(search, "_search_part", search_part)
+    monkeypatch.setattr(search, "available_cores", lambda: 1)
+    settings = Settings(seeds=1, quick=True, folder=tmp_path, note=told.append)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            search._searched.__wrapped__(settings)
+        assert len(list(tmp_path.iterdir())) == 1
+    assert len(calls) == 3  # its own code's part is used
+    assert told == []
+    monkeypatch.setattr(search, "CODE", "other")
+    found = search._searched.__wrapped__(settings)
+    assert calls[3:] == ["other", "other"]
+    assert told == [
+        f"1 of 2 parts of Figure 5 in {tmp_path} was computed by other code of weightnorm and is "
+        "computed anew."
+    ]
+    assert all((values == 1.0).all() for values in found.first.values())
+    assert not list(tmp_path.iterdir())  # complete: nothing is left behind, of any code

@@ -105,7 +105,7 @@ def test_shards_of_two_environments_are_compared(tmp_path, change, words):
 
 
 def test_old_shards_are_named_and_left_alone(tmp_path):
-    """A store of the format before: keys without a version, files without an environment."""
+    """Stores of the formats before: keys without code, files without an environment."""
     small = config()
     folder = tmp_path / "a.shards"
     folder.mkdir()
@@ -119,7 +119,7 @@ def test_old_shards_are_named_and_left_alone(tmp_path):
     assert outcome.computed == 3
     assert "(1 of 0.3.0 or earlier, 1 of 9.1)" in outcome.note
     assert old.exists()
-    assert FORMAT == 3
+    assert FORMAT == 4
 
 
 def test_a_changed_configuration_is_no_stranger(tmp_path):

@@ -4,8 +4,10 @@ import io
 import os
 import random
 import struct
+import sys
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -192,3 +194,32 @@ def test_written_files_have_the_permissions_of_those_they_replace_or_the_users_o
     (tmp_path / "new").chmod(0o640)
     write_bytes(tmp_path / "new", b"2")
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+
+
+def test_threads_that_write_leave_the_umask_alone(tmp_path, monkeypatch):
+    """It belongs to the whole process: to read it is to set it, for every other thread as well."""
+    from weightnorm._files import write_bytes
+
+    before, mask = sys.getswitchinterval(), os.umask(0o027)
+    try:
+        sys.setswitchinterval(1e-6)  # so that threads meet wherever they can
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda k: write_bytes(tmp_path / f"{k}", b"1"), range(400)))
+    finally:
+        sys.setswitchinterval(before)
+        left = os.umask(mask)
+    assert left == 0o027
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o640}
+    monkeypatch.setattr(os, "umask", lambda _: pytest.fail("the umask was set"))
+    write_bytes(tmp_path / "one more", b"1")
+
+
+def test_the_part_of_a_private_file_is_private_while_it_is_written(tmp_path):
+    from weightnorm._files import replacing
+
+    path = tmp_path / "private"
+    path.touch(0o600)
+    with replacing(path) as part:
+        assert part.stat().st_mode & 0o077 == 0
+        part.write_bytes(b"1")
+    assert path.stat().st_mode & 0o777 == 0o600

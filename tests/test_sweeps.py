@@ -18,9 +18,10 @@ from commands import run
 import weightnorm as wn
 from weightnorm._files import UnwritableError
 from weightnorm.sweeps import execute, load_config, run_sweep, store
+from weightnorm.sweeps import plan as plans
 from weightnorm.sweeps.execute import StoreError
 from weightnorm.sweeps.load import ConfigError
-from weightnorm.sweeps.plan import Plan, compute_shard, shapes_of
+from weightnorm.sweeps.plan import Plan, Shard, compute_shard, shapes_of
 
 TEXT = """
 name = "test"
@@ -172,44 +173,53 @@ def finished(folder):
     return len(list(folder.glob("*.npz")))
 
 
+# The same, and once so many shards are on disk it waits to be killed: a kill may come late on a
+# busy machine, but never after the end.
+WAITING = """
+import os, sys, time
+from weightnorm.sweeps import execute
+folder, limit = sys.argv.pop(1), int(sys.argv.pop(1))
+slowly = execute.compute_shard
+def waiting(*arguments):
+    while sum(name.endswith(".npz") for name in os.listdir(folder)) >= limit:
+        time.sleep(0.01)
+    return slowly(*arguments)
+execute.compute_shard = waiting
+"""
+LATE = 4  # shards that a kill may come late, so that some kills hit a process that writes
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("num_kills", [2, *slow([20])])
-def test_many_kills_later_the_data_is_the_same(tmp_path, num_kills):
-    """SIGKILL at random moments; every start goes on, and the end equals an uninterrupted run."""
+@pytest.mark.parametrize("num_kills", [5, *slow([40])])
+def test_kills_all_along_a_sweep_leave_its_data_the_same(tmp_path, num_kills):
+    """SIGKILL at moments spread evenly over the shards; every start goes on, and the end equals an
+    uninterrupted run.
+    """
     path = write(tmp_path, TEXT.replace("seeds = 5", "seeds = 60"))
-    clean = data_of(run_sweep(load_config(path), tmp_path / "clean").path)
-    command = [
-        sys.executable,
-        "-c",
-        SLOWLY,
-        "sweep",
-        str(path),
-        "--out",
-        str(tmp_path / "out"),
-        "--threads",
-        "1",
-    ]
-    chance, counts, folder = random.Random(0), [0], tmp_path / "out" / "test.shards"
-    for _ in range(num_kills):
+    config, folder = load_config(path), tmp_path / "out" / "test.shards"
+    clean, total = data_of(run_sweep(config, tmp_path / "clean").path), len(Plan(config))
+    script = SLOWLY.replace("app(sys.argv[1:])", f"{WAITING}\napp(sys.argv[1:])")
+    rest = ["sweep", str(path), "--out", str(tmp_path / "out"), "--threads", "1"]
+    chance, counts = random.Random(0), []
+    targets = [total * (i + 1) // (num_kills + 1) for i in range(num_kills)]
+    for target in targets:
+        command = [sys.executable, "-c", script, str(folder), str(target + LATE), *rest]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 300
-            while (
-                finished(folder) == counts[-1]
-                and process.poll() is None
-                and time.monotonic() < deadline
-            ):
-                # until it has finished something, so that every kill hits a working process
+            while finished(folder) < target and time.monotonic() < deadline:
+                assert process.poll() is None  # it must not end by itself
                 time.sleep(0.005)
-            time.sleep(chance.uniform(0.0, 0.04))
+            time.sleep(chance.uniform(0.0, 0.02 * LATE))
         finally:
             process.kill()
             process.wait()
         counts.append(finished(folder))
-    assert counts == sorted(counts)  # nothing finished was lost
-    assert counts[1] > 0
-    outcome = run_sweep(load_config(path), tmp_path / "out")
-    assert outcome.reused == counts[-1]
+    assert all(0 < count < total for count in counts)  # no kill before the first, none after all
+    late = [count - target for count, target in zip(counts, targets, strict=True)]
+    assert 0 <= min(late) <= max(late) <= LATE, counts  # where they were meant: all along
+    outcome = run_sweep(config, tmp_path / "out")
+    assert (outcome.reused, outcome.damaged) == (counts[-1], 0)
     assert _same_numbers(data_of(outcome.path), clean)
 
 
@@ -386,6 +396,47 @@ def test_shares_of_a_store_do_different_work_first(config, tmp_path):
     for share in ((3, 3), (0.5, 2), "0/2", (0,)):
         with pytest.raises(ValueError, match="share must be"):
             run_sweep(config, tmp_path / "wrong", share=share)
-    wrong = run("sweep", write(tmp_path), "--share", "3/3")
-    assert wrong.exit_code == 2
-    assert "--share must be I/N" in wrong.output
+    for share in ("3/3", "1", "/", "-1/3", "0.5/2", "1/2/3", "0/0", "0/" + "9" * 5000):
+        wrong = run("sweep", write(tmp_path), "--share", share)
+        assert wrong.exit_code == 2
+        assert "--share must be I/N" in wrong.output
+        assert isinstance(wrong.exception, SystemExit)
+
+
+@pytest.mark.parametrize(
+    "share", [(0, 1), (7, 50), (49, 50), (3, 1000), (999, 1000), (0, 10**9), (5, 10**23)]
+)
+def test_a_share_makes_every_shard_once(config, tmp_path, monkeypatch, share):
+    """However many shares there are, the work is that of one walk through the plan."""
+    seeds = config.problems.model_copy(update={"seeds": 40})
+    plan = Plan(config.model_copy(update={"problems": seeds}))
+    usual = [shard.key for shard in plan]
+    first, count = share
+    own = [k for k in range(len(usual)) if k % count == first]
+    made = []
+    monkeypatch.setattr(plans, "Shard", lambda *values: made.append(values) or Shard(*values))
+    order = [shard.key for shard in execute.Ledger(config, tmp_path, plan, None, share).in_order()]
+    assert order[: len(own)] == [usual[k] for k in own]
+    assert sorted(order) == sorted(usual)
+    assert len(made) == len(usual)
+
+
+def test_a_process_that_has_done_its_share_helps_the_next(config, tmp_path):
+    usual = [shard.key for shard in Plan(config)]
+    ledger = execute.Ledger(config, tmp_path, Plan(config), None, (1, 3))
+    order = [usual.index(shard.key) for shard in ledger.in_order()]
+    assert order == [*range(1, len(usual), 3), *range(2, len(usual), 3), *range(0, len(usual), 3)]
+
+
+def test_shards_are_not_written_through_a_link(config, tmp_path):
+    """The folder of the store may be a link, which its owner set; what is made in it may not."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    link = tmp_path / "out" / "test.shards"
+    link.symlink_to(tmp_path / "elsewhere")
+    refused = run("sweep", write(tmp_path), "--out", tmp_path / "out")
+    assert refused.exit_code == 2
+    assert f"--out: {link} is a symbolic link; remove it" in refused.output
+    assert not list((tmp_path / "elsewhere").iterdir())
+    (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
+    assert run_sweep(config, tmp_path / "linked").path.is_file()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -34,16 +35,20 @@ def replacing(path: Path) -> Iterator[Path]:
     Path
         An empty file in the same folder, to be written by name.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-", suffix=PART)
-    os.close(handle)
+    part = path.parent / f".{path.name[:40]}-{secrets.token_hex(8)}{PART}"
+    kept = _mode(path)
+    # Of a new file the system itself takes off what the umask forbids: it can be read only by
+    # setting it, for every thread.
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if kept is None else 0o600))
     try:
-        yield Path(name)
-        with open(name, "rb") as file:
+        yield part
+        with open(part, "rb") as file:
             os.fsync(file.fileno())
-        os.chmod(name, _mode(path))
-        os.replace(name, path)
+        if kept is not None:
+            os.chmod(part, kept)
+        os.replace(part, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -131,14 +136,10 @@ def _refuse(path: Path, error: Exception) -> None:
     raise UnwritableError(f"nothing can be written to {shown}: {reason(error)}") from None
 
 
-def _mode(path: Path) -> int:
-    """The permissions of the file that is replaced, or those the user's umask leaves a new one."""
+def _mode(path: Path) -> int | None:
+    """The permissions of the file that is replaced; None if there is none, or a link."""
     try:
-        found = path.lstat()
+        found = path.lstat().st_mode
     except OSError:
-        found = None
-    if found is not None and stat.S_ISREG(found.st_mode):
-        return stat.S_IMODE(found.st_mode)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
+        return None
+    return stat.S_IMODE(found) if stat.S_ISREG(found) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def network(
             def progress(done: int, total: int, name: str) -> None:
                 bar.update(task, completed=done, total=total, description=f"trained {name:<38}")
 
-            made = reproduce_network(out, mnist, quick, seeds, progress)
+            tell = partial(say, notes, style="yellow")
+            made = reproduce_network(out, mnist, quick, seeds, progress, tell=tell)
     except KeyboardInterrupt:
         say(
             notes,

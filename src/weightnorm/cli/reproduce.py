@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,7 +76,9 @@ def reproduce(
             def progress(done: int, total: int, name: str) -> None:
                 bar.update(task, completed=done, total=total, description=f"reproducing {name:<16}")
 
-            made = make(figures or ["all"], out, seeds or (3 if quick else 20), quick, progress)
+            many = seeds or (3 if quick else 20)
+            tell = partial(say, notes, style="yellow")
+            made = make(figures or ["all"], out, many, quick, progress, tell)
     except ValueError as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None

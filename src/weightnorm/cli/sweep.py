@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -51,7 +52,8 @@ def sweep(
     """Run a grid of training runs from a file, on all cores, and store it as netCDF.
 
     The grid is cut into shards: one problem, seed, step and method each. If interrupted, even by
-    kill -9, the same command goes on with the shards that are missing and ends with the same data.
+    kill -9, the same command goes on with the shards that are missing and ends with the same data;
+    shards of other code of weightnorm are not used, and it says so.
     The same holds on a Dask cluster (--scheduler, --workers), whatever dies there.
 
     Example: `weightnorm sweep examples/sweep.toml --out results`
@@ -74,9 +76,12 @@ def sweep(
     if sum(given is not None for given in (threads, scheduler, workers)) > 1:
         say(notes, "give one of --threads, --scheduler and --workers", "red")
         raise typer.Exit(2)
-    first, _, count = share.partition("/")
-    if not (first.isdecimal() and count.isdecimal() and int(first) < int(count)):
-        say(notes, f"--share must be I/N with I < N, such as 0/4, got {share}", "red")
+    try:
+        first, count = map(int, share.split("/"))
+    except ValueError:  # no numbers, not two, or with thousands of digits
+        first, count = 0, 0
+    if not 0 <= first < count:
+        say(notes, f"--share must be I/N with I < N, such as 0/4, got {share:.40}", "red")
         raise typer.Exit(2)
     columns = (
         TextColumn("{task.description}"),
@@ -98,9 +103,16 @@ def sweep(
                 rate = f"{speed:.1f} shards/s" if speed else ""
                 bar.update(task, completed=done, total=total, rate=rate)
 
-            mine = int(first), int(count)
+            mine = first, count
             outcome = run(
-                config, out, threads, progress, overwrite=overwrite, client=client, share=mine
+                config,
+                out,
+                threads,
+                progress,
+                overwrite=overwrite,
+                client=client,
+                share=mine,
+                tell=None if as_json else partial(say, notes, style="yellow"),
             )
     except (ConfigError, ClusterError) as error:
         say(notes, str(error), "red")

@@ -66,12 +66,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to run, whom to tell what is being done, and where unfinished work is kept."""
+    """How much to run, whom to tell what is being done, where unfinished work is kept, and whom to
+    tell that some of it is of other code.
+    """
 
     seeds: int = 20
     quick: bool = False
     tell: Progress = field(default=lambda name: None, compare=False)
     folder: Path | None = field(default=None, compare=False)
+    note: Progress = field(default=lambda sentence: None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._pool import available_cores, run_all
+from .._sources import AT, ENDING, FIGURE_5, code, count_outdated, outdated
 from ..datasets import make_sensing, sensing_start
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.contract import Method
@@ -23,6 +23,7 @@ from ..step_search import search_steps
 from ..sweeps.store import read_arrays, write_arrays
 from .runs import Settings
 
+CODE = code(FIGURE_5)  # now, while the sources on disk are those that are loaded
 SEEDS = 5
 THAW = 1001  # the scale moves for t > 1000
 REFERENCES = {
@@ -113,17 +114,20 @@ def _searched(settings: Settings) -> Searched:
     """Every method, schedule, start and seed: the searched step, and the refined ones.
 
     A part that is done is kept on disk until all are, so that an interrupted figure goes on where
-    it stopped.
+    it stopped; parts of other code are not used.
     """
     layout, seeds = QUICK if settings.quick else FULL, settings.seeds
     items = [(seed, slow) for slow in (True, False) for seed in range(seeds)]  # the long ones first
     parts: dict[tuple[int, bool], dict[str, Array]] = {}
     stop = threading.Event()
 
+    def stem(item: tuple[int, bool]) -> str:
+        return f"figure-5-seed-{item[0]}-{'slow' if item[1] else 'fast'}.partial"
+
     def kept(item: tuple[int, bool]) -> tuple[Path | None, str]:
-        name = f"figure-5-seed-{item[0]}-{'slow' if item[1] else 'fast'}"
-        path = None if settings.folder is None else settings.folder / f"{name}.partial.npz"
-        return path, f"{name} of weightnorm {version('weightnorm')}: {layout}"
+        name = f"{stem(item)}{AT}{CODE}"
+        path = None if settings.folder is None else settings.folder / f"{name}{ENDING}"
+        return path, f"{name}: {layout}"
 
     def work(item: tuple[int, bool]) -> tuple[tuple[int, bool], dict[str, Array]]:
         path, key = kept(item)
@@ -139,13 +143,16 @@ def _searched(settings: Settings) -> Searched:
         parts.update(answers)
         settings.tell(f"figure-5, {len(parts)} of {len(items)} parts")
 
+    found = [] if settings.folder is None else _partial(settings.folder)
+    count = count_outdated([path.name for path in found], map(stem, items), CODE)
+    if count:
+        settings.note(outdated(count, len(items), f"parts of Figure 5 in {settings.folder}"))
     settings.tell(f"figure-5, 0 of {len(items)} parts")
     # one part per thread: its runs then share full lanes
     run_all(work, items, available_cores(), stop, finished)
-    for path, _ in map(kept, items):
-        if path is not None:
-            with suppress(OSError):
-                path.unlink()
+    for path in [] if settings.folder is None else _partial(settings.folder):
+        with suppress(OSError):
+            path.unlink()
     both = [(parts[seed, False], parts[seed, True]) for seed in range(seeds)]
     whole = [
         {name: np.where(np.isnan(a[name]), b[name], a[name]) for name in PER_RUN + PER_SEED}
@@ -172,6 +179,11 @@ def _searched(settings: Settings) -> Searched:
         tried={key: ~np.isnan(values) for key, values in by_key["num_steps"].items()},
         size=text,
     )
+
+
+def _partial(folder: Path) -> list[Path]:
+    """The parts that are kept in a folder, of any code."""
+    return list(folder.glob(f"figure-5-seed-*.partial*{ENDING}"))
 
 
 def _search_part(layout: Layout, seed: int, slow: bool, stop: threading.Event) -> dict[str, Array]:

@@ -71,6 +71,7 @@ def reproduce(
     seeds: int = 20,
     quick: bool = False,
     progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Reproduced:
     """Compute, store and draw figures, and write the report; with "all", the certificate as well.
 
@@ -86,6 +87,8 @@ def reproduce(
         Fewer scales and smaller problems.
     progress : callable, optional
         Called as progress(done, total, name).
+    tell : callable, optional
+        Called as tell(sentence) where unfinished work on disk is of other code, and done anew.
 
     Returns
     -------
@@ -108,8 +111,9 @@ def reproduce(
         if progress is not None:
             progress(index, total, experiment.name)
         start = time.perf_counter()
+        said = partial(_tell, progress, index, total)
         result = experiment.compute(
-            Settings(seeds, quick, partial(_tell, progress, index, total), out / "data")
+            Settings(seeds, quick, said, out / "data", tell or (lambda sentence: None))
         )
         computing += time.perf_counter() - start
         results[experiment.name] = result

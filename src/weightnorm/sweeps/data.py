@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,10 +45,8 @@ def load_npz(path: Path) -> Data:
         if missing:
             names = ", ".join(content.files) or "nothing"
             raise ValueError(f"{path.name} must hold arrays A and y, and holds {names}")
-        try:
+        with _reading(path):
             A, y = content["A"], content["y"]
-        except ValueError as error:
-            raise ValueError(f"{path.name} cannot be read: {error}") from None
         return _checked(path.name, A, y)
 
 
@@ -65,20 +65,31 @@ def load_table(path: Path, target: str, drop: list[str]) -> Data:
     return _checked(path.name, features.to_numpy(dtype=np.float64), values.to_numpy())
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise ValueError(f"{path.name} does not exist in {path.parent}")
+    with _reading(path):
+        file = path.open("rb")  # by itself: np.load leaves what it cannot read open
+    with file:
+        with _reading(path):
+            content = np.load(file, allow_pickle=False)
+        yield content
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        yield
+    except Exception as error:  # whatever is wrong with the bytes, and headers that claim too much
         raise ValueError(f"{path} cannot be read: {error}") from None
 
 
 def _array(path: Path) -> Any:
-    content = _opened(path)
-    if not isinstance(content, np.ndarray):
-        raise ValueError(f"{path.name} must hold one array; write it with np.save")
-    return content
+    with _opened(path) as content:
+        if not isinstance(content, np.ndarray):
+            raise ValueError(f"{path.name} must hold one array; write it with np.save")
+        return content
 
 
 def _checked(name: str, A: Any, y: Any) -> Data:

@@ -6,7 +6,7 @@ import errno
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from .config import SweepConfig
 from .environment import environment
 from .labels import as_netcdf, assemble, require_same
 from .load import ConfigError, load_config
-from .origins import mixed, strangers
+from .origins import mixed, replaced, strangers
 from .plan import Plan, Shard, compute_shard, shapes_of
 from .store import read_shard, remove_strays, shard_path, write_shard
 
 Progress = Callable[[int, int], None]
+Tell = Callable[[str], None]
 BYTES_PER_RUN = 5 * 8 + 8 + 1  # five numbers, a count and a status
 
 
@@ -60,8 +61,9 @@ class Outcome:
     damaged : int
         How many of the computed shards were there, but damaged.
     note : str
-        What else there is to say: that shards come from different environments and how well they
-        agree, that the store has shards of another version, which were not used. Mostly "".
+        What else there is to say: that shards or the file were of other code and were computed
+        anew (unless `tell` was told so), that shards come from different environments and how well
+        they agree, that the store has shards of other code, which were not used. Mostly "".
 
     Examples
     --------
@@ -99,19 +101,22 @@ def run(
     overwrite: bool = False,
     client: Any = None,
     share: tuple[int, int] = (0, 1),
+    tell: Tell | None = None,
 ) -> Outcome:
     """Compute the shards that are missing, then write one netCDF file of all.
 
     Killed at any moment it can be started again: finished shards are kept, and the data ends up the
-    same to the last bit on the same kind of machine. Several processes may work on one store; the
-    worst that happens is that a shard is computed twice.
+    same to the last bit on the same kind of machine. Shards that other code of weightnorm computed
+    are not used: code is a version and a hash of the sources that compute. Several processes may
+    work on one store; the worst that happens is that a shard is computed twice.
 
     Parameters
     ----------
     config : SweepConfig, or the path of a TOML file
         See `load_config`.
     out : path
-        The folder of the store; made if it is not there.
+        The folder of the store; made if it is not there. It may be a symbolic link; NAME.shards,
+        which is made in it, may not.
     threads : int, optional
         All available cores by default.
     progress : callable, optional
@@ -123,6 +128,9 @@ def run(
     share : (int, int)
         (i, n): begin with every n-th shard from the i-th on, and do what is still missing
         afterwards. So n processes on one store, with i = 0 … n − 1, do not do the same work.
+    tell : callable, optional
+        Called as tell(sentence), before any work, where shards on disk, or the finished file, are
+        of other code and are computed anew. Without it the sentence is in `Outcome.note`.
 
     Returns
     -------
@@ -158,13 +166,15 @@ def run(
         raise ValueError("give either threads or client, not both: a client has its own workers")
     out = Path(out)
     folder, path = out / f"{config.name}.shards", out / f"{config.name}.nc"
-    require_writable_folder(folder)
+    require_writable_folder(folder, own=True)
     require_writable(path)
-    if not overwrite:
-        require_same(path, config)
+    written_by = None if overwrite else require_same(path, config)
     plan = Plan(config)
     _require_memory(config, plan)
     ledger = Ledger(config, folder, plan, progress, share)
+    renewed = replaced(folder, plan, path, written_by)
+    if renewed and tell is not None:
+        tell(renewed)
     try:
         remove_strays(folder)
         if client is None:
@@ -183,9 +193,14 @@ def run(
             f"{out}: {text}; finished shards are safe, run the same command again to go on"
         ) from error
     statuses = count_statuses(data.status.values)
-    note = " ".join(filter(None, (mixed(config, folder, environments), strangers(folder, plan))))
+    notes = (
+        renewed if tell is None else "",
+        mixed(config, folder, environments),
+        "" if renewed else strangers(folder, plan),
+    )
     computed = ledger.computed
-    return Outcome(path, computed, len(plan) - computed, statuses, len(ledger.damaged), note)
+    reused, damaged = len(plan) - computed, len(ledger.damaged)
+    return Outcome(path, computed, reused, statuses, damaged, " ".join(filter(None, notes)))
 
 
 def _require_memory(config: SweepConfig, plan: Plan) -> None:
@@ -241,10 +256,10 @@ class Ledger:
         return False
 
     def in_order(self) -> Iterator[Shard]:
-        """All shards, those of its own share first."""
-        first, count = self._share
-        for turn in range(count):
-            yield from islice(self.plan, (first + turn) % count, None, count)
+        """All shards, those of its own share first, then those of the shares after it."""
+        (first, count), size = self._share, len(self.plan)
+        shares = chain(range(first, min(count, size)), range(min(first, size)))
+        return self.plan.at(place for each in shares for place in range(each, size, count))
 
     def missing(self) -> Iterator[Shard]:
         """The shards to compute, one by one; those that are there are counted on the way."""

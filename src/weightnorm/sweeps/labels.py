@@ -73,6 +73,7 @@ def assemble(
         | {
             "configuration": json.dumps(config.written(), sort_keys=True),
             "command": " ".join(sys.argv),
+            "code": plan.code,
             "environments": "[" + ", ".join(sorted(environments)) + "]",
         },
     )
@@ -108,8 +109,13 @@ def _start_seeds(seeds: Any, count: int) -> Any:
     return np.array([list(map(str, row)) for row in exact]) if large else np.array(exact)
 
 
-def require_same(path: Path, config: SweepConfig) -> None:
+def require_same(path: Path, config: SweepConfig) -> str | None:
     """Refuse to overwrite the finished file of another configuration.
+
+    Returns
+    -------
+    str or None
+        The code that computed the file, "" if it does not say; None where there is no file.
 
     Raises
     ------
@@ -117,10 +123,10 @@ def require_same(path: Path, config: SweepConfig) -> None:
         Naming what differs.
     """
     if not path.exists():
-        return
+        return None
     advice = "give the sweep another name or folder, or say --overwrite"
     try:
-        before = _configuration(path)
+        before, code = _origin(path)
     except Exception as error:  # whatever it is, it was not written here
         text = f"{path} is there, and is damaged or no sweep ({error})"
         raise UnwritableError(f"{text}; {advice}") from None
@@ -131,15 +137,17 @@ def require_same(path: Path, config: SweepConfig) -> None:
         raise UnwritableError(
             f"{path} holds another sweep of this name: {found[0]}{more}; {advice}"
         )
+    return code
 
 
-def _configuration(path: Path) -> Any:
+def _origin(path: Path) -> tuple[Any, str]:
+    """The configuration of a finished file, and the code that computed it."""
     import xarray
 
     with xarray.open_dataset(path, engine="h5netcdf") as data:
         if "configuration" not in data.attrs:
             raise ValueError("it says nothing of its configuration")
-        return json.loads(data.attrs["configuration"])
+        return json.loads(data.attrs["configuration"]), str(data.attrs.get("code", ""))
 
 
 def _differences(before: Any, now: Any, key: str = "") -> list[str]:

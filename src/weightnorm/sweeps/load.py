@@ -24,6 +24,9 @@ MESSAGES = {
 }
 
 
+DEEPEST = 20  # tables and lists in one another; a sweep file needs five
+
+
 class ConfigError(ValueError):
     """A sweep file that cannot be used, with every problem named by its key.
 
@@ -110,12 +113,23 @@ def checked(data: Any, folder: Path, name: str) -> SweepConfig:
     ConfigError
         Naming every key that is wrong.
     """
+    if _is_deep(data):
+        raise ConfigError(f"{name}: tables and lists must be nested at most {DEEPEST} deep")
     try:
         return SweepConfig.model_validate(data, context={"folder": folder})
     except ValidationError as error:
         lines = [f"  {_line(item)}" for item in error.errors()]
         head = f"{name}: {len(lines)} problem{'s' * (len(lines) > 1)}"
         raise ConfigError("\n".join([head, *lines])) from None
+
+
+def _is_deep(data: Any) -> bool:
+    """Whether tables and lists are nested so deep that no walk through them is safe."""
+    level = [data]
+    for _ in range(DEEPEST):
+        inside = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [each for values in inside for each in values if isinstance(each, dict | list)]
+    return bool(level)
 
 
 def _line(item: Any) -> str:

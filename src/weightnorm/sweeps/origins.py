@@ -1,4 +1,4 @@
-"""Where the shards of a store come from, in a sentence: other machines, other versions."""
+"""Where the shards of a store come from, in a sentence: other machines, other code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from .._sources import AT, ENDING, count_outdated, outdated
 from .config import SweepConfig
 from .environment import AGREE, differences, environment
-from .plan import VERSION, Plan, Shard, compute_shard, shapes_of
-from .store import Arrays, environment_at, read_shard, shard_path
+from .plan import Plan, Shard, compute_shard, shapes_of
+from .store import STEM, Arrays, environment_at, read_shard, shard_path
 
 
 def mixed(config: SweepConfig, folder: Path, environments: Mapping[str, Shard]) -> str:
@@ -73,10 +74,39 @@ def _difference(a: Arrays, b: Arrays) -> tuple[float, bool]:
     return worst, same
 
 
-def strangers(folder: Path, plan: Plan) -> str:
-    """That the store has shards which another version, or an older format, wrote; "" otherwise.
+def replaced(folder: Path, plan: Plan, path: Path, written_by: str | None) -> str:
+    """That what is on disk was computed by other code, and is computed anew; "" otherwise.
 
-    They are neither read nor touched: their numbers are those of other code.
+    Parameters
+    ----------
+    folder : Path
+        Of the store.
+    plan : Plan
+        What is about to be computed.
+    path : Path
+        Of the finished file.
+    written_by : str or None
+        The code that a finished file of this sweep names, "" if it names none; None without one.
+
+    Returns
+    -------
+    str
+        A sentence, or "".
+    """
+    stems = (shard.key[:STEM] for shard in plan)
+    count = count_outdated(os.listdir(folder), stems, plan.code)
+    if count or written_by in (None, plan.code):
+        return outdated(count, len(plan), f"shards in {folder.name}")
+    return (
+        f"{path.name} was computed by other code of weightnorm ({written_by or 'it names none'}) "
+        "and is written anew."
+    )
+
+
+def strangers(folder: Path, plan: Plan) -> str:
+    """That the store has shards which other code, or an older format, wrote; "" otherwise.
+
+    They are neither read nor touched.
 
     Parameters
     ----------
@@ -95,22 +125,25 @@ def strangers(folder: Path, plan: Plan) -> str:
         return ""
     for shard in plan:
         names.discard(shard_path(folder, shard).name)
-    found = Counter(filter(None, (_version(environment_at(folder / name)) for name in names)))
+    found = Counter(filter(None, (_code(folder / name, plan.code) for name in names)))
     if not found:
         return ""
     each = ", ".join(f"{count} of {name}" for name, count in sorted(found.items()))
     return (
-        f"The store also has shards of other versions ({each}), which this one, {VERSION}, neither "
-        "reads nor deletes: their numbers are those of other code."
+        f"The store also has shards of other code ({each}), which this one, {plan.code}, neither "
+        "reads nor deletes."
     )
 
 
-def _version(where: str | None) -> str | None:
-    """Which version wrote a shard; None for this one, and for what is no shard."""
+def _code(path: Path, ours: str) -> str | None:
+    """Which code wrote a shard; None for this one, and for what is no shard."""
+    where = environment_at(path)
     if where is None:
         return None
+    name = path.name.removesuffix(ENDING).partition(AT)[2]
+    if name:
+        return None if name == ours else name
     try:
-        name = str(json.loads(where)["weightnorm"])
+        return str(json.loads(where)["weightnorm"])  # as shards of format 3 had it
     except (ValueError, KeyError, TypeError):
         return "0.3.0 or earlier"
-    return None if name == VERSION else name

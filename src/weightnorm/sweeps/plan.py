@@ -6,21 +6,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from .._blas import one_thread
+from .._sources import AT, SWEEPS, code
 from ..engine.grid import compute_grid
 from ..grids import COUNTS
 from .config import SweepConfig
 from .methods import MethodSpec
 
-FORMAT = 3  # of shards; another format never reads these
-VERSION = version("weightnorm")
+FORMAT = 4  # of shards; another format never reads these
+CODE = code(SWEEPS)  # now, while the sources on disk are those that are loaded
 STARTS = ("minimum_norm", "start_perp_norm")
 
 
@@ -31,8 +31,8 @@ class Shard:
     Attributes
     ----------
     key : str
-        A hash of everything its numbers depend on: it names the file, and a file with another key
-        is another shard.
+        A hash of all that is asked for, and the code that computes it: both name the file, and a
+        file with another key is another shard.
     problem : dict
         The problem's parameters, without the seed.
     seed : int
@@ -56,6 +56,11 @@ class Plan:
     ----------
     config : SweepConfig
 
+    Attributes
+    ----------
+    code : str
+        The code that computes them, see `weightnorm._sources`.
+
     Examples
     --------
     >>> from weightnorm.sweeps.config import SweepConfig
@@ -68,6 +73,7 @@ class Plan:
 
     def __init__(self, config: SweepConfig) -> None:
         self._config = config
+        self.code = CODE
 
     def __len__(self) -> int:
         problems, tables = self._config.problems, self._config.tables()
@@ -75,19 +81,31 @@ class Plan:
         return each * sum(map(len, tables))
 
     def __iter__(self) -> Iterator[Shard]:
+        return self.at(range(len(self)))
+
+    def at(self, places: Iterable[int]) -> Iterator[Shard]:
+        """The shards at these places of the order, each made when it is asked for."""
         config = self._config
-        for problem in config.problems.combinations():
-            keys = [
-                (place, name, self._keys(problem, spec))
-                for place, table in enumerate(config.tables())
-                for name, spec in table.items()
-            ]
-            for seed in config.problems.seed_list():
-                for place, name, key in keys:
-                    yield Shard(key(seed), problem, seed, name, place)
+        problems, seeds = config.problems.combinations(), config.problems.seed_list()
+        methods = [
+            (place, name, spec)
+            for place, table in enumerate(config.tables())
+            for name, spec in table.items()
+        ]
+        current, keys = -1, dict[int, Callable[[int], str]]()
+        for index in places:
+            each, which = divmod(index, len(methods))
+            number, turn = divmod(each, len(seeds))
+            problem, seed, (place, name, spec) = problems[number], seeds[turn], methods[which]
+            if number != current:
+                current, keys = number, {}
+            if which not in keys:
+                keys[which] = self._keys(problem, spec)
+            yield Shard(keys[which](seed), problem, seed, name, place)
 
     def _keys(self, problem: dict[str, Any], spec: MethodSpec) -> Callable[[int], str]:
-        """The key of a shard by its seed: a hash of the sorted JSON of all it depends on.
+        """The key of a shard by its seed: a hash of the sorted JSON of what is asked for, and the
+        code.
 
         All but the seed is written once. The seed stands between what sorts before and after it.
         """
@@ -103,15 +121,15 @@ class Plan:
             "problem": problem | config.problems.identity(),
             "scales": config.starts.scale_list(),
         }
-        after = {"tolerance": config.tolerance, "version": VERSION}
+        after = {"tolerance": config.tolerance}
         head = json.dumps(before, sort_keys=True)[:-1] + ', "seed": '
         tail = f", {json.dumps(after, sort_keys=True)[1:]}".encode()
-        begun = hashlib.sha256(head.encode())
+        begun, ours = hashlib.sha256(head.encode()), AT + self.code
 
         def key(seed: int) -> str:
             digest = begun.copy()
             digest.update(b"%d" % seed + tail)
-            return digest.hexdigest()
+            return digest.hexdigest() + ours
 
         return key
 

@@ -47,8 +47,9 @@ error that names it.
   `wn.datasets.sensing_start(size, seed=start_seed)["direction"]`.
 - Runs give the variables norm, loss, num_steps, status, final_scale, perp_norm and distance; for
   matrix sensing recovery_error instead of distance.
-- Work is kept in `NAME.shards`, so that an interrupted sweep goes on; delete that folder when the
-  results are final. `NAME.nc` from another configuration is replaced only with `--overwrite`.
+- Work is kept in `NAME.shards`, so that an interrupted sweep goes on; shards of other code of
+  weightnorm are not used. Delete that folder when the results are final. `NAME.nc` from another
+  configuration is replaced only with `--overwrite`.
 - On a Dask cluster, on SLURM, in several processes: the guide “On a cluster”.
 - One cell again: `weightnorm.sweeps.rerun(data.sel(…))`; the attribute `recipe` of the file says
   how to do it by hand.

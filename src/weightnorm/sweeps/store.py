@@ -19,9 +19,11 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._files import PART, write_bytes
+from .._sources import AT, ENDING
 from .plan import Shard
 
 ENVIRONMENT = "environment"  # the name of the member that holds it
+STEM = 32  # digits of a shard's hash in the name of its file
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -35,8 +37,9 @@ class Stored:
 
 
 def shard_path(folder: Path, shard: Shard) -> Path:
-    """Where a shard lives."""
-    return folder / f"{shard.key[:32]}.npz"
+    """Where a shard lives: its name says what it is and which code computed it."""
+    asked, _, code = shard.key.partition(AT)
+    return folder / f"{asked[:STEM]}{AT}{code}{ENDING}"
 
 
 def write_shard(folder: Path, shard: Shard, arrays: Arrays, environment: str = "") -> None:

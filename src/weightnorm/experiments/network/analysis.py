@@ -11,6 +11,7 @@ from .hypotheses import HYPOTHESES, LEVEL, MARGIN, Hypothesis
 from .results import Results
 
 HOLDS, REVERSED, DIFFERS, NOT_SHOWN = "holds", "reversed", "differs", "not shown"
+STRICT = 1.0 - (1.0 - LEVEL) / len(HYPOTHESES)  # the level that decides: Bonferroni's
 
 
 @dataclass(frozen=True)
@@ -90,18 +91,17 @@ def answers(found: Results) -> list[Answer]:
     -------
     list of Answer
     """
-    strict = 1.0 - (1.0 - LEVEL) / len(HYPOTHESES)
     answered = []
     for hypothesis in HYPOTHESES:
         values = hypothesis.compute(found)
-        decisive = interval(values, strict)
+        decisive = interval(values, STRICT)
         answered.append(
             Answer(hypothesis, interval(values), decisive, verdict(hypothesis.kind, decisive))
         )
     return answered
 
 
-def over_settings(hypothesis: Hypothesis, found: Results) -> Interval:
+def over_settings(hypothesis: Hypothesis, found: Results, level: float = LEVEL) -> Interval:
     """The interval of a hypothesis' mean when settings, not seeds, are what is drawn at random.
 
     It is not what decides. All seeds of a setting share rates that were tuned once: how well that
@@ -111,12 +111,13 @@ def over_settings(hypothesis: Hypothesis, found: Results) -> Interval:
     ----------
     hypothesis : Hypothesis
     found : Results
+    level : float
 
     Returns
     -------
     Interval
     """
-    return interval(setting_means(hypothesis, found))
+    return interval(setting_means(hypothesis, found), level)
 
 
 def setting_means(hypothesis: Hypothesis, found: Results) -> list[float]:

@@ -78,7 +78,7 @@ def to_dataset(found: Results) -> xarray.Dataset:
             "seed": np.arange(size.seeds),
             "number": ["rate", "second"],
         },
-        {"protocol": PROTOCOL, "size": json.dumps(asdict(size))},
+        {"protocol": PROTOCOL, "size": json.dumps(asdict(size)), "code": found.code},
     )
 
 
@@ -98,6 +98,8 @@ def _prepared(found: Results, setting: str, arm: str, name: str) -> Any:
 
 def from_dataset(data: xarray.Dataset) -> Results:
     """The results of a file; traces are means.
+
+    A file is data, not a cache: that of other code stays valid, and says whose it is.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ def from_dataset(data: xarray.Dataset) -> Results:
             if np.isnan(kept["unseen_start"]).all():
                 kept = {n: v for n, v in kept.items() if not n.startswith("unseen_")}
             arrays[setting, arm] = kept
-    return Results(Size(settings, **size), arrays)
+    return Results(Size(settings, **size), arrays, str(data.attrs.get("code", "")))
 
 
 def _tuples(value: Any) -> Any:

@@ -13,14 +13,16 @@ from typing import Any
 
 from ..._files import require_writable_folder
 from ..._pool import available_cores
+from ..._sources import AT, ENDING, count_outdated, outdated
 from ...sweeps.environment import environment
 from ...sweeps.store import read_arrays, remove_strays, write_arrays
 from .data import read_mnist
-from .protocol import Shard, Size, shards
+from .protocol import CODE, Shard, Size, shards
 from .results import Results
 from .shard import compute, shapes
 
 Progress = Callable[[int, int, str], None]
+Tell = Callable[[str], None]
 # Tensors of some megabytes come and go at every step. glibc would give each back to the system,
 # and the system would fill each with zeros again: a third of the time.
 MALLOC = {
@@ -40,10 +42,12 @@ def run(
     mnist: Path,
     progress: Progress | None = None,
     workers: int | None = None,
+    tell: Tell | None = None,
 ) -> Results:
     """Compute the shards that are missing, and read all.
 
-    Ctrl-C, a kill or an error loses at most the shards under way: start again to go on.
+    Ctrl-C, a kill or an error loses at most the shards under way: start again to go on. Shards of
+    other code are not used.
 
     Parameters
     ----------
@@ -56,6 +60,8 @@ def run(
         Called as progress(done, total, name).
     workers : int, optional
         Processes; as many as there are cores by default.
+    tell : callable, optional
+        Called as tell(sentence), before any work, where shards are of other code.
 
     Returns
     -------
@@ -68,12 +74,15 @@ def run(
     planned = shards(size)
     missing = [shard for shard in planned if read(folder, shard) is None]
     done = len(planned) - len(missing)
+    count = count_outdated(os.listdir(folder), map(_stem, planned), CODE)
+    if count and tell is not None:
+        tell(outdated(count, len(planned), f"shards in {folder}"))
 
-    def tell(name: str) -> None:
+    def finished(name: str) -> None:
         if progress is not None:
             progress(done, len(planned), name)
 
-    tell("")
+    finished("")
     if missing:
         pool = _pool(min(len(missing), workers or available_cores()))
         # the long ones first, so that no worker is left with one of them at the end
@@ -86,7 +95,7 @@ def run(
                 ended, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in ended:
                     done += 1
-                    tell(future.result())
+                    finished(future.result())
         except BrokenProcessPool:
             raise WorkerKilledError(
                 "a worker was killed (out of memory?); what is done is kept: start again to go on"
@@ -95,9 +104,8 @@ def run(
             _end(pool)
             raise
         pool.shutdown()
-    return Results(
-        size, {(shard.setting.name, shard.arm.name): _read(folder, shard) for shard in planned}
-    )
+    arrays = {(shard.setting.name, shard.arm.name): _read(folder, shard) for shard in planned}
+    return Results(size, arrays, f"weightnorm {CODE}")
 
 
 def read(folder: Path, shard: Shard) -> dict[str, Any] | None:
@@ -127,7 +135,12 @@ def _read(folder: Path, shard: Shard) -> dict[str, Any]:
 
 
 def _path(folder: Path, shard: Shard) -> Path:
-    return folder / f"{shard.name.replace(' ', '-')}-{shard.key[:16]}.npz"
+    return folder / f"{_stem(shard)}{AT}{shard.key.partition(AT)[2]}{ENDING}"
+
+
+def _stem(shard: Shard) -> str:
+    """The name of its file, up to the code that computes it."""
+    return f"{shard.name.replace(' ', '-')}-{shard.key[:16]}"
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:

@@ -27,7 +27,10 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-PROTOCOL = 1  # in the key of every shard: raise it whenever a number could change
+from ..._sources import AT, NETWORK, code
+
+PROTOCOL = 1  # of data files and shards: raise it whenever their numbers mean something else
+CODE = code(NETWORK)  # now, while the sources on disk are those that are loaded
 CLASSES = 10
 BATCH = 50
 MOMENTUM = 0.9
@@ -179,7 +182,7 @@ class Shard:
 
     @property
     def key(self) -> str:
-        """A hash of all that its numbers depend on, but for versions and the CPU."""
+        """A hash of all that is asked for, and the code that computes it."""
         kept = asdict(self.size) | {"settings": None}  # the others do not matter to it
         asked = {
             "protocol": PROTOCOL,
@@ -187,7 +190,7 @@ class Shard:
             "setting": asdict(self.setting),
             "arm": asdict(self.arm),
         }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest() + AT + CODE
 
     @property
     def name(self) -> str:

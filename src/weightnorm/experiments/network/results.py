@@ -20,10 +20,13 @@ class Results:
     size : Size
     arrays : mapping of (setting name, arm name) -> dict of arrays
         As `shard.shapes` names them.
+    code : str
+        The code that computed them.
     """
 
     size: Size
     arrays: Mapping[tuple[str, str], Mapping[str, Any]]
+    code: str = ""
 
     def names(self, loss: str = "entropy") -> list[str]:
         """The settings with a loss."""
@@ -33,7 +36,7 @@ class Results:
         """The same with some of the settings only."""
         kept = tuple(setting for setting in self.size.settings if setting.name in names)
         arrays = {key: value for key, value in self.arrays.items() if key[0] in names}
-        return Results(replace(self.size, settings=kept), arrays)
+        return replace(self, size=replace(self.size, settings=kept), arrays=arrays)
 
     def array(self, setting: str, arm: str, name: str) -> Any:
         """An array of a shard."""
