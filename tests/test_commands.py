@@ -62,7 +62,6 @@ def test_a_path_that_cannot_be_written_is_refused_before_the_work(
         def full(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(tempfile, "mkstemp", full)
         monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
     result = run(*arguments, option, path)
     assert result.exit_code == 2, result.output

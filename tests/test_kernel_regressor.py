@@ -1,6 +1,7 @@
 """WeightNormKernelRegressor: the contract, ridgeless regression, priors, and hostile data."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -467,3 +468,36 @@ def test_nothing_to_fit_is_zero_whatever_the_start():
     model = Regressor(gamma=1.0, method="gd", scale=10.0).fit(X, np.zeros(30), start_values=f0)
     assert (model.predict(new) == 0.0).all()
     assert model.message_.startswith("y is constant, or out of X's reach")
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("decades", [0, 4, 12, 16, 20])
+def test_samples_that_weights_leave_to_rounding_are_warned_of(decades, intercept):
+    """A fit that says nothing interpolates; one that cannot says how far it is off."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((15, 3)), rng.standard_normal(15)
+    weights = 10.0 ** np.linspace(0, -decades, 15)
+    model = wn.WeightNormKernelRegressor(kernel="rbf", gamma=1.0, fit_intercept=intercept)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sample_weight=weights)
+    missed = np.abs(model.predict(X) - y).max()
+    said = [str(warning.message) for warning in caught]
+    if decades < 14:
+        assert not said
+        assert missed < 1e-9
+    else:
+        assert missed > 0.1
+        assert len(said) == 1
+        assert f"sample_weight spans {decades} decades" in said[0]
+        assert f"not fitted, by up to {missed:.3g};" in said[0]
+
+
+def test_a_kernel_that_cannot_fit_all_samples_is_not_the_fault_of_weights():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((15, 3)), rng.standard_normal(15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wn.WeightNormKernelRegressor(kernel="linear").fit(
+            X, y, sample_weight=np.geomspace(1, 1e9, 15)
+        )

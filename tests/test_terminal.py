@@ -11,6 +11,7 @@ import pytest
 from commands import ONE_CLAIM, WRITING, commands, plain, run
 
 from weightnorm.cli import _terminal
+from weightnorm.cli.main import main
 
 
 @pytest.mark.parametrize("command", WRITING)
@@ -130,3 +131,48 @@ def test_the_machines_text_survives_a_path_in_another_encoding(table, tmp_path):
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"coefficients: ?.csv" in done.stdout
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "command", ["fit", "fit --json", "predict", "sweep", "explore", "verify", "--version", "--help"]
+)
+def test_output_that_has_no_room_is_one_sentence(
+    table, tmp_path, monkeypatch, capsys, command, buffered
+):
+    """What goes to files is there all the same, and nothing follows when Python ends."""
+    model = tmp_path / "model.json"
+    assert run("fit", table, "--target", "y", "--out", model).exit_code == 0
+    texts = {
+        "predict": ("predict", model, table),
+        "fit --json": (*commands(tmp_path)["fit"], "--json"),
+        "--version": ("--version",),
+        "--help": ("--help",),
+    } | commands(tmp_path)
+    arguments = [str(argument) for argument in texts.get(command, (command,))]
+    with FULL.open("w", encoding="utf-8") as full:
+        full.reconfigure(write_through=not buffered)
+        monkeypatch.setattr(sys, "stdout", full)
+        monkeypatch.setattr(sys, "argv", ["weightnorm", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        full.flush()  # as Python does at its end
+    assert end.value.code == 1
+    said = capsys.readouterr().err.strip()
+    assert said == "the output could not be written: No space left on device"
+    if command in WRITING:
+        written = Path(arguments[-1])
+        assert (written / "test.nc" if command == "sweep" else written).is_file()
+
+
+def test_another_error_of_the_system_is_not_blamed_on_the_output(monkeypatch):
+    def broken():
+        raise PermissionError("elsewhere")
+
+    monkeypatch.setattr("weightnorm.cli.main.app", broken)
+    with pytest.raises(PermissionError, match="elsewhere"):
+        main()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +40,7 @@ def read_table(path: Path) -> pd.DataFrame:
         ) from None
     except TableError:
         raise
-    except (ValueError, OSError, EOFError, UnicodeDecodeError) as error:
+    except (ValueError, OSError, EOFError, csv.Error) as error:
         raise TableError(f"{path.name} cannot be read as a table: {error}") from None
     raise TableError(
         f"{path.name} must be a .csv, .tsv or .parquet file (text also as .csv.gz or .tsv.gz)"
@@ -44,10 +48,18 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def _read_text(path: Path, separator: str) -> pd.DataFrame:
-    table = pd.read_csv(path, sep=separator, skipinitialspace=True)
-    only = str(table.columns[0]) if len(table.columns) == 1 else ""
-    if separator == "," and only.count(";") > 0:
-        table = pd.read_csv(path, sep=";", skipinitialspace=True)
+    header = next((row for _, row in _rows(path, separator)), [])
+    if separator == "," and len(header) == 1 and ";" in header[0]:
+        separator = ";"
+    _require_even(path, separator, 1)  # from a longer first line pandas takes columns for an index
+    try:
+        table = pd.read_csv(path, sep=separator, skipinitialspace=True)
+    except pd.errors.ParserError:
+        _require_even(path, separator)
+        raise
+    if table.iloc[:, -1].isna().any():  # as pandas fills a shorter line
+        _require_even(path, separator)
+    if separator == ";":
         text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
         commas = [
             name for name in text if table[name].astype(str).str.fullmatch(r"\s*-?\d+,\d+\s*").all()
@@ -61,6 +73,31 @@ def _read_text(path: Path, separator: str) -> pd.DataFrame:
     table.columns = pd.Index(names)
     index = [name for name in names[:1] if name.startswith("Unnamed:")]
     return table.drop(columns=index)  # the index that pandas writes is no feature
+
+
+def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not blank, cut into fields, each with its number."""
+    zipped = path.suffix.lower() == ".gz"
+    with (gzip.open if zipped else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=separator, skipinitialspace=True)
+        for row in reader:
+            if len(row) > 1 or "".join(row).strip():
+                yield reader.line_num, row
+
+
+def _require_even(path: Path, separator: str, lines: int | None = None) -> None:
+    """Refuse a line, among the first `lines` or all, with more or fewer fields than the header:
+    its numbers would stand in other columns.
+    """
+    rows = _rows(path, separator)
+    names = len(next(rows, (0, []))[1])
+    for line, row in islice(rows, lines):
+        if len(row) != names:
+            raise TableError(
+                f"{path.name}, line {line}: the header has {names} field{'s' * (names != 1)} and "
+                f"this line {len(row)}; name every column, and write every field (an empty one, "
+                "too) on every line"
+            )
 
 
 def dropped(names: list[str], table: pd.DataFrame) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -45,11 +46,11 @@ def refuse_same(
     notes : Console
         Where the message goes.
     """
-    taken = {path.resolve(): name for name, path in inputs.items() if path is not None}
+    taken = {os.path.realpath(path): name for name, path in inputs.items() if path is not None}
     for option, path in outputs.items():
         if path is None:
             continue
-        other = taken.setdefault(path.resolve(), option)
+        other = taken.setdefault(os.path.realpath(path), option)
         if other != option:
             say(notes, f"{option}: {path} is {other}, too; give another name", "red")
             raise typer.Exit(2)

@@ -6,11 +6,19 @@ import codecs
 import io
 import json
 import math
+import os
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
 from rich.console import Console
+
+from .._files import reason
+
+PRINTERS = ("click", "rich", "typer")  # those who write to the terminal
 
 
 def prepare_streams() -> None:
@@ -18,6 +26,24 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+@contextmanager
+def output_checked() -> Iterator[None]:
+    """Let output that cannot be written, on a full disk for instance, be one sentence and an exit
+    with 1.
+    """
+    try:
+        yield
+    except OSError as error:
+        *_, (last, _) = traceback.walk_tb(error.__traceback__)
+        if str(last.f_globals.get("__name__")).split(".")[0] not in PRINTERS:
+            raise
+        with suppress(OSError):
+            typer.echo(f"the output could not be written: {reason(error)}", err=True)
+        with open(os.devnull, "wb") as nowhere:  # where Python tries once more at its end
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def say(console: Console, text: str, style: str | None = None) -> None:

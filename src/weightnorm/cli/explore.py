@@ -84,8 +84,8 @@ def explore(
         raise typer.Exit(1) from None
     except (ValueError, TypeError, OSError, ArithmeticError) as error:
         _refuse(notes, str(error))
-    say(console, _summary(facts))
     path = _written(out, text, notes)
+    say(console, _summary(facts))
     if path is None:
         raise typer.Exit(1)
     kept = "" if out is not None else " (a temporary file; --out FILE puts it where you like)"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ._terminal import prepare_streams
+from ._terminal import output_checked, prepare_streams
 from .bench import bench
 from .explore import explore
 from .fit import fit
@@ -80,7 +80,8 @@ app.command()(bench)
 def main() -> None:
     """Entry point of the console script."""
     prepare_streams()
-    app()
+    with output_checked():
+        app()
 
 
 if __name__ == "__main__":

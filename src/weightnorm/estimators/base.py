@@ -105,7 +105,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             raise type(error)(f"sample_weight is not as expected: {error}") from error
         if (weights < 0).any():
             raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
-        require_squarable("sample_weight", weights, 1.0 / LARGEST)
+        require_squarable("sample_weight", weights, 1.0 / LARGEST, "rescale the weights")
         return None if (weights == 1.0).all() else np.asarray(weights)
 
     def _generator(self) -> Any:

@@ -19,6 +19,7 @@ from .kernel_data import KernelData, Parts
 from .squares import LEAST_NORM, fit_one
 
 Array = NDArray[np.float64]
+APART = 1e8  # weights whose ratio is beyond this may leave samples to rounding
 
 
 @dataclass(frozen=True)
@@ -139,3 +140,31 @@ def fit_kernel(
     if not (np.isfinite(dual).all() and np.isfinite(intercept).all()):
         raise ValueError("y is so large against the kernel that coefficients overflow; rescale it")
     return KernelFits(dual, share, intercept, ends, problem.rank, accuracy, lost)
+
+
+def warn_of_weights(parts: Parts, data: KernelData, found: KernelFits) -> None:
+    """Warn where weights are so far apart that rounding of the weighted kernel swallows samples
+    which the kernel itself can tell apart: those are not fitted.
+    """
+    (K, eps, noise), targets, starts, weights = parts
+    if weights is None or float(weights.max()) <= APART * float(weights.min()):
+        return
+    alike = KernelData.of(((K, eps, noise), targets, starts, None), bool(data.shares.any()))
+    try:
+        rank = alike.problem().rank
+    except IndefiniteKernelError:  # the fit itself has warned of that
+        return
+    if rank <= found.rank:
+        return
+    values = K @ found.dual + found.intercept
+    if starts is not None:
+        values = values + starts * found.share
+    missed = float(np.abs(values - targets).max())
+    decades = float(np.log10(weights.max()) - np.log10(weights.min()))
+    warnings.warn(
+        f"sample_weight spans {decades:.0f} decades, and rounding leaves the weighted kernel a "
+        f"rank of {found.rank} in place of {rank}: samples with small weights are not fitted, by "
+        f"up to {missed:.3g}; give weights that span less, or leave those samples out",
+        UserWarning,
+        stacklevel=3,
+    )

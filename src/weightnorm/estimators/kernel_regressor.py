@@ -14,7 +14,7 @@ from .. import _validate
 from .base import TRAINING, WeightNormEstimator, warn_unless_converged
 from .data import predictions
 from .kernel_data import INACCURATE, precision_of, start_columns
-from .kernel_fit import KernelFits, fit_kernel, kernel_problem
+from .kernel_fit import KernelFits, fit_kernel, kernel_problem, warn_of_weights
 from .kernels import PRECOMPUTED, Kernel, is_named, kernel_names
 
 Array = NDArray[np.float64]
@@ -208,11 +208,16 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
         self._keep(found, data.units, kept, several)
         self.X_fit_, self._shift = X, kernel.shift
         warn_unless_converged(options.method, found.ends)
+        warn_of_weights(parts, data, found)
         if is_named(self.kernel, *INTERPOLATING) and found.lost > MUCH:
+            # The distance of a sample to itself is a rounding error, which a huge gamma multiplies.
+            blurred = float(np.diag(K).min()) < 1.0 - MUCH
+            advice = "a larger gamma, or a penalty as KernelRidge has, would help"
+            if blurred:
+                advice = "at so large a gamma the rounding of distances decides; use a smaller one"
             warnings.warn(
                 f"{found.lost:.2g} of y is not fitted: the kernel has rank {found.rank} of "
-                f"{len(found.dual)} beyond rounding; a larger gamma, or a penalty as KernelRidge "
-                "has, would help",
+                f"{len(found.dual)} beyond rounding; {advice}",
                 UserWarning,
                 stacklevel=2,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -161,9 +162,7 @@ def _numbers(model: Model) -> bool:
     for values in lists:
         if not isinstance(values, list):
             return False
-        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            return False
-        if not all(np.isfinite(float(v)) for v in values):
+        if not all(map(_is_finite, values)):
             return False
     size, rows = len(model.features), len(model.intercepts)
     labels = len(model.classes or ())
@@ -174,6 +173,14 @@ def _numbers(model: Model) -> bool:
         and rows == wanted
         and (labels >= 2) == (model.kind == "classifier")
     )
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether it is a number that a float can hold."""
+    try:
+        return type(value) in (int, float) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond the largest float
+        return False
 
 
 def _rows(coefficients: Any) -> list[Any]:

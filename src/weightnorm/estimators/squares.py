@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ..methods.contract import Method
 from ..problems import LeastSquares
 from ..problems.centred import Centred
+from ..problems.factorisation import LARGEST
 from ..problems.whitening import by_gram
 from ..run import run
 from ..theory import flow_limit, limit_perp
@@ -114,17 +116,20 @@ def _train(
     factors, target = problem.factorisation, problem.target
     reachable = problem.with_targets(factors.left.apply(factors.singular_values * target))
     gstar = float(np.linalg.norm(target))
-    wanted = 0.5 * (options.tol * gstar) ** 2  # times an eigenvalue: the loss at that distance
+    reach = min(options.tol * gstar, LARGEST)
+    wanted = 0.5 * reach**2  # times an eigenvalue: the loss at that distance
     squares = factors.singular_values**2
     smallest = max(wanted * float(squares[-1]), float(np.finfo(np.float64).tiny))
-    tolerance = max(wanted * float(squares[0]), smallest)
+    tolerance = min(max(wanted * float(squares[0]), smallest), float(np.finfo(np.float64).max))
     result, done, error = None, 0, np.inf
     while True:
         begin: Any = {"scale": scale, "direction": direction}
         begin = begin if result is None else {"start": result}
-        result = run(
-            rule, reachable, tolerance=tolerance, max_steps=options.max_iter - done, **begin
-        )
+        with warnings.catch_warnings():  # how it ended is said below, or by an error
+            warnings.filterwarnings("ignore", ".*cannot converge", RuntimeWarning)
+            result = run(
+                rule, reachable, tolerance=tolerance, max_steps=options.max_iter - done, **begin
+            )
         if result.status == "diverged" or not np.isfinite(result.weights).all():
             steps = done + result.num_steps
             raise ValueError(f"training diverged after {steps} steps; {SMALLER}")

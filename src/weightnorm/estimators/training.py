@@ -92,7 +92,8 @@ def train(
             status = Status.CONVERGED
     weights = scale * unit[0] if state is None else _of_state(kind, state)
     final = scale if state is None else _scales(kind, state)
-    if not np.isfinite(weights).all() or status is Status.DIVERGED:
+    finite = np.isfinite(weights).all() and np.isfinite(final).all()
+    if not finite or status is Status.DIVERGED:
         raise ValueError(f"training diverged after {done} steps; {SMALLER}")
     mean = (problem.zero_loss if state is None else loss) / problem.total_weight
     text = f"made {done} steps; the mean loss is {mean:.6g}, the relative gradient {optimality:.2g}"
