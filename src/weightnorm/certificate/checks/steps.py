@@ -99,6 +99,12 @@ def scale_step_identity(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.equal("as printed", said.value["printed"], printed, rtol=1e-9, atol=atol)
         evidence.true("γ ≤ 1", said.applies)
         evidence.as_printed(np.isclose(printed, observed, rtol=1e-6, atol=1e-9 * size), **summary)
+        # the slip: the third line of Term 1 with a plus before the square is what the step gives
+        here, before = g / first.v_norm, first.g
+        bracket = here**2 - before**2 + (here - before) ** 2
+        term = -gamma / (2 * g) * (1 - it.p(first.w) ** 2) * bracket
+        rest = observed - (1 - gamma) * (a - g) + (a - b)
+        evidence.equal("Term 1", term, rest, rtol=1e-8, atol=atol, **summary)
         if 0 < g <= a:
             evidence.at_most("g' ≤ b", second.g_next, b, slack=1e-12, **summary)
             contracted = (1 - gamma) * (a - g) + 1e-12 * size
@@ -295,7 +301,9 @@ def large_scale_step(evidence: Evidence, rng: Rng, instances: int) -> None:
 
 @check("escape-stationary")
 def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
-    """‖Aw1‖ after one step; and which starts end in the 2-cycle ±(γg*/(2 − γ), −w*)."""
+    """‖Aw1‖ after one step; which starts end in the 2-cycle ±(γg*/(2 − γ), −w*); and that none
+    does with g1 = g0 or a scale step as small as those of Theorem E.1.
+    """
     for index in evidence.over(range(2 * instances)):
         it = start(rng, (-1.5, -0.5, -0.05, 0.01, 0.1, 0.5, 2.0))
         if index % 2:  # against w*, where the cycle is
@@ -307,6 +315,10 @@ def escape_stationary(evidence: Evidence, rng: Rng, instances: int) -> None:
         evidence.equal("‖Aw1‖", said.value, p1, rtol=1e-9, **it.summary)
         evidence.true("g0 ≠ 0", said.applies)
         _cycle(evidence, it, gamma)
+        plan = theory.two_phase_a(it.gstar, it.g0, min(1.0, it.p(it.w0)), 0.1)
+        if plan.applies and plan.first > 1:
+            safe = abs(it.g0) / (it.gstar + abs(it.g0))
+            evidence.at_most("γ⁽¹⁾ is safe", plan.first_step, safe, **it.summary)
     # on the edge of the basin for γ > ½: both of the first two steps must change the sign
     for gamma, q0, largest in (
         (0.6, 0.3, 3.0),
@@ -353,9 +365,10 @@ def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
         evidence.equal("the loss in the cycle", said.loss, loss, rtol=1e-3, **summary)
         evidence.equal("w = −w*·sign", -np.sign(g) * it.x / it.gstar, w, rtol=2e-2, **summary)
         evidence.at_most("γ was not safe", said.safe_step, gamma, **summary)
-        thawed = rpgd_path(it, it.g0, it.w0, [0.0, *[gamma] * count])
+        thawed = rpgd_path(it, it.g0, it.w0, [0.0, *[gamma] * count])  # g1 = g0
         g, w = after(it, thawed)
         evidence.at_most("a frozen first step escapes", it.loss(g * w), 1e-6 * it.gstar**2)
+        evidence.as_printed(it.loss(g * w) <= 1e-6 * it.gstar**2, **summary)
     else:
         evidence.at_most("else it converges", loss, 1e-3 * it.gstar**2, **summary)
     share = abs(it.g0) / (it.gstar + abs(it.g0))
@@ -372,4 +385,4 @@ def _cycle(evidence: Evidence, it: Instance, gamma: float) -> None:
         g, w = after(it, rpgd_path(doubled, it.g0, it.w0, [gamma / 4.0] * count, curvature=4.0))
         evidence.equal("the loss in other units", other.loss, doubled.loss(g * w), rtol=1e-3)
     evidence.equal("the safe step in other units", other.safe_step, share / 4.0, rtol=1e-9)
-    evidence.as_printed(not in_cycle, loss=loss, **summary)
+    evidence.as_printed(not in_cycle, within=gamma < share, loss=loss, **summary)

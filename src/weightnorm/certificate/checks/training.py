@@ -154,14 +154,17 @@ def _refused(evidence: Evidence) -> None:
             )
             evidence.equal("equivalent step", said.equivalent_step, 0.4 * share, rtol=1e-6)
             evidence.true("small enough", said.applies == (share < 1), beta=beta)
-    for q0, close in ((0.80, False), (0.6066, True), (0.40, False)):  # F0 = 1 at q0 = e^{−1/2}
+    crossed = 0
+    for q0 in (0.80, 0.62, 0.61, 0.6066, 0.605, 0.60, 0.40):  # F0 = 1 at q0 = e^{−1/2} = 0.60653
         it = plain(1.0, [-np.sqrt(1 - q0**2), q0])
         said = theory.finite_step_limit(it.problem, 1.0, it.w0, "rpgd", 0.02, 1.0)
-        evidence.true("near the separatrix", said.applies == (not close), q0=q0)
         far = Runs(it.A[None], it.y[None], np.array([1.0]), it.w0[None], 0.02, 0.02)
         g = float(far.until(1e-6, 6000).g[0])
-        if not close:
-            evidence.true("its sign", np.sign(said.scale) == np.sign(g), q0=q0)
+        flow = theory.flow_limit(it.problem, 1.0, it.w0, 1.0)
+        evidence.true("its sign", np.sign(said.scale) == np.sign(g), q0=q0)
+        evidence.true("near the separatrix", said.applies == (flow.scale * g > 0), q0=q0)
+        crossed += flow.scale * g < 0
+    evidence.true("steps that end opposite to the flow", crossed > 0)
     it = plain(0.5, [1.0, 0.0])
     for name in ("rpgd", "wn"):
         said = theory.finite_step_limit(it.problem, 0.5, it.w0, name, 0.01, 1.0, momentum=0.9)

@@ -131,7 +131,8 @@ found, printed, exact = norm(x - np.eye(3)[1]), 0.2 * 0.01, 0.2 * abs(w[2])
         ),
         exact=(
             "Let λ_max = 1, γ = 0, η = 1/g0², δ > 0 and 0 < ∣g0∣ ≤ g*λ_min/(2 + δ − λ_min), where "
-            "λ are the eigenvalues of AAᵀ. Then every step divides ‖w⊥‖ by at least 1 + δ."
+            "λ are the eigenvalues of AAᵀ. Then every step divides ‖w⊥‖ by at least 1 + δ. (In the "
+            "last display of its proof v_{t+1} reads v_t, as in the first of Lemma E.2's.)"
         ),
         proof=(
             "As in [general-matrix], ‖v‖ ≥ λ_min·g*/∣g0∣ − (1 − λ_min)‖w∥‖ ≥ (2 + δ − λ_min) − (1 "

@@ -58,13 +58,14 @@ exact = np.sqrt(G) * np.exp((1 - G) / 2)
         paper="text after Theorem 2.6",
         functions=("gd_limit",),
         verdict=(
-            "Gradient descent does keep its orthogonal part, but that part is g0·w0⊥, not g*·w0⊥."
+            "Gradient descent does keep its orthogonal part, but that part is g0·w0⊥, not g*·w0⊥. "
+            "A reader may call this a misprint; it is classed as false because [wn-beats-gd] and "
+            "[example-2d] rest on the printed form, and their conclusions change with it."
         ),
         printed="Gradient descent from the same start ends at x* + g*·w0⊥.",
         exact=(
             "Gradient descent from x0 = g0w0 with a constant step 0 < η < 2/λ_max, and the "
-            "gradient flow, end at x* + g0·w0⊥. The two agree only for g0 = g* or w0⊥ = 0. The "
-            "comparison of [wn-beats-gd] and the example of [example-2d] rest on the printed form."
+            "gradient flow, end at x* + g0·w0⊥. The two agree only for g0 = g* or w0⊥ = 0."
         ),
         proof=(
             "Each step adds −ηAᵀr, which lies in the row space, so x⊥ = x0⊥ = g0w0⊥ for ever. The "

@@ -58,8 +58,9 @@ found, printed = w[1], 0.1
             "two_phase_a_printed_second",
         ),
         verdict=(
-            "The printed T2 is too short in general, as the proof takes g_{T1}² = g*² − ρδ0 where "
-            "only ≤ is known; a T2 of the same form, with g_{T1} or g0 in it, is right."
+            "The printed T2 is too short in general, and can be negative, as the proof takes "
+            "g_{T1}² = g*² − ρδ0 where only ≤ is known; a T2 of the same form, with g_{T1} or g0 "
+            "in it, is right."
         ),
         printed=(
             "With γ⁽²⁾ ≤ ¼ and T2 = (1/γ⁽²⁾)·log(ρδ0/(g*²(1 − ε)√ε)) more steps, ‖r_T‖² ≤ εg*² "
@@ -71,7 +72,8 @@ found, printed = w[1], 0.1
             "and T2 = (1/γ⁽²⁾)·log((1/√(1 − δ²) − g_{T1}/g*)/√ε), rounded up and at least 0. Then "
             "‖r_T‖² ≤ εg*² and ‖w⊥_T‖ ≤ δ at T = T1 + T2. g0 may stand for g_{T1}. The printed T2, "
             "rounded up and at least 0, is right for ε ≤ ½ if γ⁽¹⁾ < 1 is instead tuned, above its "
-            "bound, so that g_{T1}² = g*² − ρδ0."
+            "bound, so that g_{T1}² = g*² − ρδ0. (In both theorems ‖Ag_Tw_T − b‖ reads ‖Ag_Tw_T − "
+            "y‖.)"
         ),
         proof=(
             "At t = T1 ≥ 1, p² ≥ 1 − δ² and 0 < g < a = g*/p [scale-increases], so a − g ≤ "
@@ -83,14 +85,15 @@ found, printed = w[1], 0.1
             "and ≤ √ε if not."
         ),
         instance=(
-            "B, w0 = (.6, .8), g0 = ½, ρ = 0.1, ε = 1e-4, δ = 4e-5, g1 = g0, γ⁽¹⁾ = 1e-4 to T1 = "
-            "284, γ⁽²⁾ = ¼: T2 = 8.06, rounded up to 9; ‖r_T‖² against 3εg*² (14 steps are needed "
+            "B, w0 = (.6, .8), g0 = ½, ρ = 0.01, ε = 1e-4, δ = 4e-5, g1 = g0, γ⁽¹⁾ = 2.5e-5 to T1 "
+            "= 2661, γ⁽²⁾ = ¼: the printed T2 is −1.15, which no constant in “of the order” makes "
+            "a number of steps; ‖r‖² after T1 steps and no more, against 3εg*² (14 more are needed "
             "for εg*², the corrected T2 is 16)"
         ),
         snippet="""
-T1 = int(np.ceil((1 + 1 / (0.1 * 0.75)) * np.log(0.64 / 4e-5**2)))
-T2 = int(np.ceil(4 * np.log(0.1 * 0.75 / ((1 - 1e-4) * 1e-2))))
-g, w = path(*B, 0.5, [0.6, 0.8], [0.0] + [1e-4] * (T1 - 1) + [0.25] * T2)[-1]
+T1 = int(np.ceil((1 + 1 / (0.01 * 0.75)) * np.log(0.64 / 4e-5**2)))
+T2 = max(0, int(np.ceil(4 * np.log(0.01 * 0.75 / ((1 - 1e-4) * 1e-2)))))
+g, w = path(*B, 0.5, [0.6, 0.8], [0.0] + [2.5e-5] * (T1 - 1) + [0.25] * T2)[-1]
 found, printed = 2 * loss(*B, g * w), 3 * 1e-4
 """,
         relation=">",

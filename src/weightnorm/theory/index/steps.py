@@ -20,7 +20,8 @@ CLAIMS: tuple[Claim, ...] = (
         exact=(
             "Let AAᵀ = I, η = 1/g², g ≠ 0, ‖w‖ = 1, p = ‖Aw‖ and b = g‖v‖. Then Aw′ = y/b; b² = g² "
             "+ g*² − g²p²; p′ = g*/∣b∣, that is p′² = g*²/(g*² + g²(1 − p²)); 1 − p′² = (1 − "
-            "p²)/‖v‖²; and g′²(1 − p′²) = (g′p′/g*)²·g²(1 − p²), whatever g′ is."
+            "p²)/‖v‖²; and g′²(1 − p′²) = (g′p′/g*)²·g²(1 − p²), whatever g′ is. (In the first "
+            "display of its proof v_{t+1} reads v_t.)"
         ),
         proof=(
             "Aᵀy = x* and AᵀAw = w∥, so v = w − (1/g)Aᵀ(Agw − y) = w⊥ + x*/g. The two parts are "
@@ -82,8 +83,10 @@ exact = printed - gamma / (2 * g) * (g * w[0] - 1) ** 2
         paper="Lemma E.3, second part; (18) in the proof of Theorem E.1",
         functions=("scale_gap",),
         verdict=(
-            "The identity has a factor a/g too many in its last term; without it, it is true, and "
-            "the contraction that the paper draws from it holds for γ ≤ ½."
+            "The last term has a factor a/g too many, from a sign: in the third line of Term 1 in "
+            "the proof, the minus before (g_t/‖v_{t−1}‖ − g_{t−1})² should be a plus. Without the "
+            "factor the identity is true, and so is the contraction that the paper draws from it, "
+            "for γ ≤ ½."
         ),
         printed=(
             "For t ≥ 1: b − g′ = (1 − γ)(a − g) − (a − b)(1 − γa(a + b)/(g(g + a))), where a = "
@@ -220,7 +223,9 @@ exact = (g**2 - a**2) * (1 - w[0] ** 2)
         exact=(
             "Let AAᵀ = I, η = 1/g², and 0 < ∣g_i∣ ≤ g* for i < t. Then ‖w_t⊥‖² = 1 − p_t² ≤ "
             "exp(−Σ_{i=0}^{t−1} h_i)·(1 − p_0²). The sum over i = 1 … t may be used instead if "
-            "also 0 < g1 = g0 < g* and 0 ≤ γ ≤ 1 in the later steps."
+            "also 0 < g1 = g0 < g* and 0 ≤ γ ≤ 1 in the later steps. (The proof of Theorem E.1 "
+            "starts with ‖w_t⊥‖ = 1 − ‖Aw_t‖², too: read ‖w_t⊥‖². In the first display of the "
+            "proof of Lemma E.6, 1 − ‖Aw_0‖² reads 1 − ‖Aw_t‖².)"
         ),
         proof=(
             "k = g*² − g²p² ≥ 0. By [step-identities] 1 − p′² = (1 − p²)·g²/(g² + k), and g²/(g² + "
@@ -344,8 +349,8 @@ printed = path(*B, 0.9, e2, [0.01] * 2000)[-1][1][1]
     ),
     Claim(
         id="escape-stationary",
-        kind="false",
-        conclusion="partly",
+        kind="condition-stated",
+        conclusion="yes",
         group="discrete",
         paper="After Theorem 3.2",
         functions=(
@@ -354,20 +359,22 @@ printed = path(*B, 0.9, e2, [0.01] * 2000)[-1][1][1]
             "two_cycle_basin",
         ),
         verdict=(
-            "One step does leave S, and with g1 = g0, as Theorem E.1 has it, the global minimum is "
-            "reached; from g0 ≠ 0 alone it is not, as an attracting 2-cycle exists, which a small "
-            "γ also avoids."
+            "True with the steps of Theorems 3.2 and E.1: g1 = g0, or a scale step as small as "
+            "their γ⁽¹⁾. One step leaves S in any case, but from g0 ≠ 0 alone the global minimum "
+            "need not be reached: for other γ there is an attracting 2-cycle."
         ),
         printed=(
             "With η = 1/g² and g0 ≠ 0, Aw_{t+1} = y/(g_t‖v_t‖) ≠ 0; thus rPGD escapes the saddle "
             "points and reaches the global minimum."
         ),
         exact=(
-            "AAᵀ = I, η = 1/g², 0 < γ ≤ 1, g_t ≠ 0. Then Aw1 ≠ 0. If g changes sign in both of the "
-            "first two steps, rPGD ends on the 2-cycle ±(γg*/(2 − γ), −w*), of loss ½(2g*/(2 − "
-            "γ))² > ½‖y‖²; if not, at zero loss. For γ ≤ ½ a change in the first step is enough: "
-            "−γg*⟨w0, w*⟩sign(g0) > ∣g0∣(1 − γp0²), half of all w0 as g0 → 0. It never happens if "
-            "g1 = g0 or γ < ∣g0∣/(g* + ∣g0∣)."
+            "AAᵀ = I, η = 1/g², 0 < γ ≤ 1, g_t ≠ 0. Then Aw1 ≠ 0, and rPGD ends at zero loss if g1 "
+            "= g0 or γ < ∣g0∣/(g* + ∣g0∣). Every γ⁽¹⁾ of Theorem E.1 is below this bound (8.5e-6 "
+            "against 0.0099 in the instance, for ρ = ½ and δ = 0.04): with x = g0/g* and T1 ≥ 1, "
+            "γ⁽¹⁾ < x²·log(1/x)/(1 − x²) ≤ x/(1 + x). Else, if g changes sign in both of the first "
+            "two steps, rPGD ends on the 2-cycle ±(γg*/(2 − γ), −w*), of loss ½(2g*/(2 − γ))² > "
+            "½‖y‖²; if not, at zero loss. For γ ≤ ½ a change in the first step is enough: −γg*⟨w0, "
+            "w*⟩sign(g0) > ∣g0∣(1 − γp0²), half of all w0 as g0 → 0."
         ),
         proof=(
             "Let g* = 1 and g_{t−1} > 0 (by symmetry). For t ≥ 1, a = 1/p, so g′ = (1 − γp²)g + "
@@ -379,7 +386,10 @@ printed = path(*B, 0.9, e2, [0.01] * 2000)[-1][1][1]
             "first change, and at t = 0 for γ ≤ ½; so changes go on for ever. Then 1 − p′² ≤ (1 − "
             "p²)/(2 − p²), so p → 1 and ∣g′∣ = γp − (1 − γp²)∣g∣ → γ/(2 − γ)."
         ),
-        instance="B, g0 = 0.01, w0 = (−.6, .8), γ = 0.1, 500 steps; the loss at the end",
+        instance=(
+            "B, g0 = 0.01, w0 = (−.6, .8), γ = 0.1 from the first step on, 500 steps; the loss at "
+            "the end"
+        ),
         snippet="""
 g, w = path(*B, 0.01, [-0.6, 0.8], [0.1] * 500)[-1]
 found, printed = loss(*B, g * w), 0.0
