@@ -1,6 +1,7 @@
 """The analysis of the network experiment on made-up numbers, and its stored page; no PyTorch."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -9,14 +10,19 @@ from commands import run
 from pages import ROOT, load
 from scipy import stats
 
-from weightnorm.experiments.network import analysis, protocol
+from weightnorm.experiments.network import analysis, execute, protocol
 from weightnorm.experiments.network.analysis import Interval, interval, over_settings, verdict
 from weightnorm.experiments.network.dataset import from_dataset, to_dataset
 from weightnorm.experiments.network.hypotheses import HYPOTHESES
 from weightnorm.experiments.network.protocol import ARMS, FULL, Shard
 from weightnorm.experiments.network.results import Results
 from weightnorm.experiments.network.shard import shapes
+from weightnorm.report import network_words
+from weightnorm.report.network_caveats import caveats
+from weightnorm.report.network_page import page
+from weightnorm.report.network_words import logarithmic, shown
 
+STORED = ROOT / "benchmarks" / "network.nc"
 SIZE = replace(FULL, seeds=6, unseen_seeds=4)
 BY_ID = {each.id: each for each in HYPOTHESES}
 
@@ -193,6 +199,56 @@ def test_a_key_changes_with_all_that_numbers_depend_on():
     assert Shard(fewer, setting, arm).key in keys  # other settings do not matter
 
 
+def test_shards_of_other_code_are_trained_anew(tmp_path, monkeypatch):
+    """One is removed and the code changes: none of the others is used."""
+    size, told, trained = replace(protocol.QUICK, settings=protocol.QUICK.settings[:1]), [], []
+
+    def work(shard, folder, mnist):
+        trained.append(shard.name)
+        value = float(protocol.CODE == "other")
+        arrays = {name: np.full(shape, value) for name, shape in shapes(shard).items()}
+        execute.write_arrays(execute._path(folder, shard), shard.key, arrays)
+        return shard.name
+
+    monkeypatch.setattr(execute, "_work", work)
+    monkeypatch.setattr(execute, "_pool", ThreadPoolExecutor)
+
+    def results():
+        trained.clear()
+        return execute.run(size, tmp_path, tmp_path, tell=told.append)
+
+    assert results().code == f"weightnorm {protocol.CODE}"
+    assert len(trained) == 7
+    results()
+    assert (trained, told) == ([], [])
+    sorted(tmp_path.glob("*.npz"))[3].unlink()
+    for module in (protocol, execute):
+        monkeypatch.setattr(module, "CODE", "other")
+    found = results()
+    assert len(trained) == 7
+    assert told == [
+        f"6 of 7 shards in {tmp_path} were computed by other code of weightnorm and are computed "
+        "anew."
+    ]
+    assert found.code == "weightnorm other"
+    for arrays in found.arrays.values():
+        assert all((values == 1.0).all() for values in arrays.values())
+    results()
+    assert (trained, len(told)) == ([], 1)
+
+
+def test_data_names_its_code_and_stays_valid_whatever_the_code():
+    found = replace(made_up(), code="weightnorm 0.2.9-abc")
+    data = to_dataset(found)
+    assert data.attrs["code"] == "weightnorm 0.2.9-abc"
+    again = from_dataset(data)
+    assert again.code == again.only(ENTROPY[:2]).code == found.code
+    del data.attrs["code"]
+    assert from_dataset(data).code == ""
+    stored = from_dataset(load(ROOT / "tools" / "network.py").load(STORED.read_bytes()))
+    assert stored.code.startswith("weightnorm 0.3.0")
+
+
 def test_all_arms_have_one_budget():
     assert {len(arm.values) for arm in ARMS} == {4}
     assert FULL.budget == 22
@@ -206,9 +262,116 @@ def test_the_stored_page_is_what_was_measured():
     assert found.size == FULL
     cells = len(FULL.settings) * len(ARMS)
     count = cells * (7 * FULL.seeds + 5 * FULL.budget)  # five start scales, and two kept
-    assert f"{count:,} trained\nnetworks" in (ROOT / "docs/guides/questions.md").read_text("utf-8")
+    answer = (ROOT / "docs/guides/questions.md").read_text("utf-8")
+    assert f"{count:,} trained networks" in " ".join(answer.split())
     for kind in tool.KINDS:
         assert (tool.IMAGES / f"{kind}.png").exists()
+
+
+@pytest.fixture(scope="module")
+def stored():
+    tool = load(ROOT / "tools" / "network.py")
+    data = tool.load(tool.STORED.read_bytes())
+    return from_dataset(data), " ".join(page(data, "figures").split())
+
+
+def logs(found, setting, arm, key):
+    begun, ended, predicted = unseen(found, setting, arm)
+    share = (ended if key == "reached" else predicted) / begun
+    return np.log(np.maximum(share, 1e-3))
+
+
+def log_misses(found, arms):
+    """|log(predicted/reached)| and |log(start/reached)|, a mean for each seed."""
+    pairs = [(logs(found, s, a, "predicted"), logs(found, s, a, "reached")) for s in WIDE
+             for a in arms]  # fmt: skip
+    theory = np.nanmean([np.nanmean(abs(p - r), axis=0) for p, r in pairs], axis=0)
+    return theory, np.nanmean([np.nanmean(abs(r), axis=0) for _, r in pairs], axis=0)
+
+
+def test_the_page_says_that_in_logarithms_the_theory_is_worse(stored):
+    found, text = stored
+    theory, start = log_misses(found, ("wn", "rpgd"))
+    assert interval(theory - start).low > 0
+    assert "the theory is worse than saying that all is kept" in text
+    means = [network_words.level(interval(each)) for each in (theory, start)]
+    words = f"{' against '.join(means)}, a difference of "
+    assert words + shown(interval(theory - start)) in text
+    for arm, label in (("wn", "WN"), ("rpgd", "rPGD")):
+        alone = np.subtract(*log_misses(found, (arm,)))
+        assert f"{label} alone {shown(interval(alone))}" in text
+
+
+def test_the_word_follows_from_the_data():
+    found = made_up()
+    for name in WIDE:
+        for arm in ("wn", "rpgd"):
+            arrays = found.arrays[name, arm]
+            arrays["unseen_predicted"] = 1.01 * arrays["unseen_reached"]
+    assert logarithmic(found) == "better"
+    for name in WIDE:
+        for arm in ("wn", "rpgd"):
+            arrays = found.arrays[name, arm]
+            arrays["unseen_predicted"] = 1e-3 * arrays["unseen_start"]
+    assert logarithmic(found) == "worse"
+    for sign in (1, -1):  # a difference of either sign that is within its interval
+        rng = np.random.default_rng(3)
+        for name in WIDE:
+            for arm in ("wn", "rpgd"):
+                arrays = found.arrays[name, arm]
+                noise = rng.standard_normal(arrays["unseen_start"].shape)
+                arrays["unseen_predicted"] = arrays["unseen_start"] * np.exp(sign * 1e-3 * noise)
+        assert logarithmic(found) == "not shown to be better"
+
+
+def test_the_page_says_what_is_left_with_settings_as_the_unit(stored):
+    found, text = stored
+    strict = 1 - 0.05 / len(HYPOTHESES)
+    wide = {}
+    for each in HYPOTHESES:
+        names = ENTROPY if each.unit == "percentage points" else WIDE
+        values = [np.mean(each.compute(found.only([name]))) for name in names]
+        wide[each.id] = interval(values, strict)
+    assert all(each.low < 0 < each.high for each in wide.values())
+    assert "none of the 14 intervals excludes zero" in text
+    verdicts = [verdict(BY_ID[name].kind, each) for name, each in wide.items()]
+    assert set(verdicts) == {"not shown"}
+    assert "all 14 verdicts would be *not shown*" in text
+    assert "conditional on these settings" in text
+
+
+def test_intervals_over_settings_that_exclude_zero_are_counted():
+    found = made_up()
+    for name in ENTROPY:  # frozen is better by about 50 points wherever it is
+        found.arrays[name, "frozen"]["test_error"] -= 0.5 + np.random.default_rng(4).random() / 9
+    found.arrays[ENTROPY[0], "frozen"]["test_error"] -= 0.01
+    said = caveats(found, analysis.answers(found))
+    wide = [over_settings(each, found, analysis.STRICT) for each in HYPOTHESES]
+    clear = sum(each.low > 0 or each.high < 0 for each in wide)
+    assert clear >= 2
+    assert f"{clear} of the 14 intervals exclude zero" in said
+    verdicts = [verdict(each.kind, its) for each, its in zip(HYPOTHESES, wide, strict=True)]
+    assert f"and {verdicts.count('not shown')} of the 14 verdicts" in said
+
+
+def test_the_page_says_where_the_unseen_part_grows(stored):
+    found, text = stored
+    for arm, label in (("wn", "WN"), ("rpgd", "rPGD")):
+        for place, scale in enumerate(found.size.scales):
+            each = np.mean([logs(found, s, arm, "reached")[place] for s in WIDE], axis=0)
+            share = np.exp(each.mean())
+            said = f"{label} {share:.2f} [{np.exp(interval(each).low):.2f}, "
+            assert (f"{said}{np.exp(interval(each).high):.2f}] from {scale:g} × (SGD" in text) == (
+                share > 1
+            )
+    assert "the part grows less than SGD's" in text
+    assert "WN 1.77 [1.35, 2.33] from 0.1 ×" in text
+
+
+def test_the_page_says_whose_reading_robustness_is(stored):
+    _, text = stored
+    assert "robustness is our reading" in text
+    assert "the paper does not claim it" in text
 
 
 def test_the_command_says_what_it_needs_and_goes_by_itself(tmp_path, monkeypatch):

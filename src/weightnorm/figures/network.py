@@ -10,6 +10,7 @@ from ..experiments.network.analysis import answers, interval
 from ..experiments.network.dataset import from_dataset
 from ..experiments.network.protocol import ARMS, BY_NAME, SWITCH
 from ..experiments.network.results import Results
+from ..experiments.network.unseen import FLOOR
 from ..plot.style import BLUE, GREEN, ORANGE, PINK, PURPLE, SKY, clean
 
 if TYPE_CHECKING:
@@ -178,9 +179,6 @@ def unseen(figure: Figure, axes: Any, data: Any) -> None:
         clean(ax)
     axes[0].set_ylabel("reached / start")
     _legend(figure, axes[0])
-
-
-FLOOR = 1e-3  # shares under it are drawn there
 
 
 def _shade(value: float) -> Any:

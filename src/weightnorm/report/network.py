@@ -44,13 +44,14 @@ def reproduce_network(
     seeds: int | None = None,
     progress: Progress | None = None,
     workers: int | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> ReproducedNetwork:
     """Run what is missing of the experiment, and write its data, figures and page below `out`.
 
     Parameters
     ----------
     out : Path
-        Finished shards are kept in `out`/data/network, and not computed again.
+        Finished shards are kept in `out`/data/network, and not computed again by the same code.
     mnist : Path
         The folder of MNIST's idx files.
     quick : bool
@@ -61,6 +62,8 @@ def reproduce_network(
         Called as progress(done, total, name).
     workers : int, optional
         Processes; one per core by default.
+    tell : callable, optional
+        Called as tell(sentence) where finished shards are of other code, and computed anew.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def reproduce_network(
         size = replace(size, seeds=seeds, unseen_seeds=min(size.unseen_seeds, seeds))
     names = [f"figures/{kind}.{suffix}" for kind in KINDS for suffix in ("png", "svg", "pdf")]
     output = Output(out, [DATA, PAGE, *names])
-    found = run(size, out / "data" / "network", mnist, progress, workers)
+    found = run(size, out / "data" / "network", mnist, progress, workers, tell)
     content = to_bytes(to_dataset(found))
     output.write(DATA, content)
     data = load(content)

@@ -10,12 +10,15 @@ import numpy as np
 
 from ..experiments.network.analysis import Answer, Interval, answers, interval, over_settings
 from ..experiments.network.dataset import from_dataset
-from ..experiments.network.hypotheses import LEVEL, MARGIN, excess, kept_share, missed
+from ..experiments.network.hypotheses import LEVEL, MARGIN, excess
 from ..experiments.network.protocol import ARMS
 from ..experiments.network.results import Results
 from ..experiments.network.training import GUESSING
-from ..figures.network import FLOOR, shown_setting
+from ..experiments.network.unseen import FLOOR
+from ..figures.network import shown_setting
+from .network_caveats import caveats
 from .network_methods import limits, methods
+from .network_unseen import predicted_and_reached, unseen_table
 from .network_words import level, shown, summary
 
 CHANCE = f"{100 * LEVEL:.0f} %"
@@ -47,11 +50,14 @@ def page(data: Any, figures: str) -> str:
         "Intervals in this list are the wider, decisive ones unless it says 95 %: what other "
         "seeds would give in these settings. Settings differ more than seeds do: where the "
         "interval over settings, in the next table, has zero inside, other settings may well turn "
-        "the sign, and the one after it has parts of them alone.",
+        "the sign, and the one after it has parts of them alone. All verdicts are about these "
+        "settings: see [What the verdicts do not say](#what-the-verdicts-do-not-say).",
         "## Answers",
         _verdicts(found, answered),
         f"![The interval of every hypothesis about errors]({figures}/network-verdicts.png)",
         _reading(len(answered)),
+        "### What the verdicts do not say",
+        caveats(found, answered),
         "### On parts of the settings",
         f"Not registered, with intervals at {CHANCE}, over seeds and in points: labels that are "
         "right, labels that are wrong, each network, and the settings in which no arm's best rate "
@@ -71,8 +77,8 @@ def page(data: Any, figures: str) -> str:
         _meanwhile(found),
         f"![Scale and angle of the last layer during training]({figures}/network-training.png)",
         "## Predicted and reached",
-        _predicted(found, answered),
-        _unseen_table(found),
+        predicted_and_reached(found, answered),
+        unseen_table(found),
         f"![Predicted and reached share of the unseen start, for every run that was measured: on "
         f"the line they agree; shares under {FLOOR:g} are drawn "
         f"there]({figures}/network-unseen.png)",
@@ -109,6 +115,7 @@ def _introduction(found: Results) -> list[str]:
     size = found.size
     runs = len(size.settings) * len(ARMS) * (len(size.scales) + len(size.kept_scales)) * size.seeds
     tuning = len(size.settings) * len(ARMS) * len(size.scales) * size.budget
+    by = f", computed by {found.code}" if found.code else ""
     return [
         "The paper was moved by an observation: that training only the direction of a network's "
         "last layer, not its scale, improves generalisation. And it proposes to freeze the scale "
@@ -121,7 +128,8 @@ def _introduction(found: Results) -> list[str]:
         ".venv/bin/weightnorm reproduce network            # more than an hour on two cores\n"
         ".venv/bin/weightnorm reproduce network --quick    # a small version, in a minute\n```",
         "Every number below is from its data file, "
-        "[benchmarks/network.nc](../../benchmarks/network.nc). Intervals in brackets are Student's "
+        f"[benchmarks/network.nc](../../benchmarks/network.nc){by}. Intervals in brackets are "
+        "Student's "
         f"at {CHANCE}, over {size.seeds} paired seeds, unless they are said to be wider "
         f"({size.unseen_seeds} seeds for what is kept of the start).",
         "Words: *WN* is [weight normalization](../guides/torch.md) and *rPGD* projected gradient "
@@ -284,59 +292,4 @@ def _meanwhile(found: Results) -> str:
         "`RPGD` that never moves): the scale g of a row, and the angle that it turns in one step. "
         "The grey line is where scales thaw or freeze; rates fall to zero over the last fifth. "
         f"Norms of the rows at the end, root mean square over classes: {listed}."
-    )
-
-
-def _unseen_table(found: Results) -> str:
-    heads = " | ".join(f"{scale:g} ×" for scale in found.size.scales)
-    rows = [f"| trained by | | {heads} |", "|---|---|" + "---:|" * len(found.size.scales)]
-    names = [name for name in found.names() if found.has_unseen(name)]
-    for arm in LABELS:
-        for key in ("reached", "predicted"):
-            if np.isnan(found.array(names[0], arm, f"unseen_{key}")).all():
-                continue
-            with np.errstate(divide="ignore"):  # what is predicted may be nothing
-                logs = np.array([kept_share(found, name, arm, key) for name in names])
-            logs = np.maximum(logs, np.log(FLOOR))
-            cells = []
-            for place in range(len(found.size.scales)):
-                each = interval(np.nanmean(logs[:, place], axis=0))
-                low, mean, high = (_share(np.exp(v)) for v in (each.low, each.mean, each.high))
-                cells.append(f"{mean} [{low}, {high}]")
-            rows.append(f"| {LABELS[arm]} | {key} | {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-def _share(value: float) -> str:
-    return f"{value:.2f}" if value >= 0.01 else f"{value:.3f}"
-
-
-def _predicted(found: Results, answered: list[Answer]) -> str:
-    names = [name for name in found.names() if found.has_unseen(name)]
-    by_id = {answer.hypothesis.id: answer for answer in answered}
-
-    def miss(guess: Callable[[str, str], Any]) -> str:
-        each = [missed(found, name, arm, guess(name, arm)) for name in names for arm in
-                ("wn", "rpgd")]  # fmt: skip
-        return level(interval(np.nanmean(np.concatenate(each), axis=0)))
-
-    by_theory = miss(lambda name, arm: found.array(name, arm, "unseen_predicted"))
-    by_start = miss(lambda name, arm: found.array(name, arm, "unseen_start"))
-    by_zero = miss(lambda name, arm: 0.0)
-    return (
-        "On fixed features the theory knows, for every loss and at every moment, what a row has "
-        "kept of that part of its start which the features cannot see: all of it with SGD; with "
-        "WN and rPGD (g/g0)·e^((g0² − g²)/2c) of it, with g0 and g the scale then and now and c "
-        "the ratio of the two rates (times g0² for WN): [a law](limit.md) by which the unseen part "
-        "shrinks where c is small, and grows with the scale where c is large. Here the features "
-        "are those at the end of training, and they have moved all the while, so nothing is "
-        "promised. The table has what is there at the end over "
-        f"what was there at the start (geometric means over the {len(names)} settings in which "
-        f"features outnumber samples, {found.size.unseen_seeds} seeds; less than {FLOOR:g} counts "
-        "as that). With SGD more than 1 means that rows have learnt from features which then moved "
-        "on. Over all start scales the logarithm "
-        f"for WN is {shown(by_id['wn-forgets'].interval)} from that of SGD, and for rPGD "
-        f"{shown(by_id['rpgd-forgets'].interval)}. How well WN's and rPGD's are guessed, as the "
-        f"mean of |guess − reached|/(start + reached): by the theory {by_theory}, by saying that "
-        f"all is kept {by_start}, by saying that nothing is {by_zero}."
     )
