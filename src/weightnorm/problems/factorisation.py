@@ -24,6 +24,7 @@ EPS = float(np.finfo(np.float64).eps)
 SMALL = 2**16  # a V with no more entries than this is formed after all: products with it cost least
 # sparse matrices and operators are read in this many blocks: about an eighth of a dense copy each
 NUM_PASSES = 8
+REFLECTORS = 8 * EPS  # how orthogonal columns made of reflectors are
 GRADED = 1e3  # columns whose lengths differ by more need Jacobi's method for their small directions
 # entries beyond this, or nonzero maxima below its inverse, overflow or vanish when squared
 LARGEST = 1e140
@@ -298,13 +299,14 @@ def _jacobi(R: Matrix, rank: int) -> tuple[Matrix, Vector, Matrix]:
 def _factorise_wide(A: Matrix, overwrite: bool, noise: Any) -> Factorisation:
     reflectors, tau = _reflectors(A.T, overwrite)
     left, singular, right = small_svd(np.triu(reflectors[: A.shape[0]]).T, A.shape, noise)
-    return Factorisation(singular, Explicit(left), Householder(reflectors, tau, right), 8 * EPS)
+    return Factorisation(singular, Explicit(left), Householder(reflectors, tau, right), REFLECTORS)
 
 
 def _factorise_tall(A: Matrix, overwrite: bool, noise: Any) -> Factorisation:
     reflectors, tau = _reflectors(A, overwrite)
     left, singular, right = tall_svd(np.triu(reflectors[: A.shape[1]]), A.shape, noise)
-    return Factorisation(singular, Householder(reflectors, tau, left.T), Explicit(right.T), 8 * EPS)
+    long = Householder(reflectors, tau, left.T)
+    return Factorisation(singular, long, Explicit(right.T), REFLECTORS)
 
 
 def _reflectors(tall: Matrix, overwrite: bool) -> tuple[Matrix, Vector]:
@@ -335,7 +337,7 @@ def _factorise_blocks(A: Any, noise: Any) -> Factorisation:
         if singular.size
         else Explicit(np.zeros((wide.shape[1], 0)))
     )
-    quality = 8 * EPS * float(singular[0] / singular[-1]) if singular.size else 0.0
+    quality = REFLECTORS * float(singular[0] / singular[-1]) if singular.size else 0.0
     left, right = (long, Explicit(short)) if tall else (Explicit(short), long)
     return Factorisation(singular, left, right, quality)
 
