@@ -17,12 +17,24 @@ from .problems.factorisation import LARGEST
 LARGEST_TARGET = 1e100  # held-out predictions may be off by many orders of magnitude more
 
 
+EXACT = 2**53  # whole numbers beyond it may be rounded by a float
+UNNAMED = (
+    "the {1} of {0} has no name, and its numbers do not number the rows; name it to use it, or "
+    "remove it"
+)
+
+
 class TableError(ValueError):
     """A table that cannot be fitted; the message says what is wrong and what to do."""
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A CSV, TSV or Parquet file; text may be compressed (.gz), and separated by semicolons."""
+def read_table(path: Path, labels: str | None = None) -> pd.DataFrame:
+    """A CSV, TSV or Parquet file; text may be compressed (.gz), and separated by semicolons.
+
+    Row names are left out: a first column, or an index, without a name that holds text or whole
+    numbers, none twice. `labels` is a column of class labels: they stay as they are written where
+    a number would not keep that, as 007.
+    """
     if not path.is_file():
         raise TableError(f"{path} does not exist, or is no file")
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -31,9 +43,9 @@ def read_table(path: Path) -> pd.DataFrame:
     )
     try:
         if kind in (".parquet", ".pq"):
-            return pd.read_parquet(path)
+            return _read_parquet(path)
         if kind in (".csv", ".txt", ".tsv"):
-            return _read_text(path, "\t" if kind == ".tsv" else ",")
+            return _read_text(path, "\t" if kind == ".tsv" else ",", labels)
     except ImportError as error:
         raise TableError(
             f"reading {path.name} needs pyarrow; install weightnorm[all] ({error})"
@@ -47,10 +59,22 @@ def read_table(path: Path) -> pd.DataFrame:
     )
 
 
-def _read_text(path: Path, separator: str) -> pd.DataFrame:
-    header = next((row for _, row in _rows(path, separator)), [])
+def _read_parquet(path: Path) -> pd.DataFrame:
+    table = pd.read_parquet(path)
+    if any(name is not None for name in table.index.names):
+        table = table.reset_index()  # a column of the file, like every other
+    elif table.index.nlevels == 1 and not _are_row_names(table.index.to_series()):
+        raise TableError(UNNAMED.format(path.name, "index"))
+    table.columns = pd.Index(_unique([str(name) for name in table.columns]))
+    return table
+
+
+def _read_text(path: Path, separator: str, labels: str | None) -> pd.DataFrame:
+    header = next((row for _, _, row in _rows(path, separator)), [])
     if separator == "," and len(header) == 1 and ";" in header[0]:
         separator = ";"
+        header = next(_rows(path, separator))[2]
+    names = _unique([name.strip() for name in header])
     _require_even(path, separator, 1)  # from a longer first line pandas takes columns for an index
     try:
         table = pd.read_csv(path, sep=separator, skipinitialspace=True)
@@ -66,23 +90,59 @@ def _read_text(path: Path, separator: str) -> pd.DataFrame:
         ]
         if commas:
             table = pd.read_csv(path, sep=";", decimal=",", skipinitialspace=True)
-    names = [str(name).strip() for name in table.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    table.columns = pd.Index(names)
+    if labels in names:
+        written = pd.read_csv(path, sep=separator, skipinitialspace=True, dtype=str)
+        table[labels] = _as_written(table[labels], written.iloc[:, names.index(labels)])
+    first = table.iloc[:, 0]
+    if names[0] in ("", "Unnamed: 0") and _are_row_names(first):
+        return table.iloc[:, 1:]
+    if not names[0]:
+        raise TableError(UNNAMED.format(path.name, "first column"))
+    return table
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names of columns, none twice, and none but the first empty."""
+    twice = sorted({name for name in names if names.count(name) > 1 and name})
     if twice:
         raise TableError(f"columns with the same name: {', '.join(twice[:8])}; rename them")
-    table.columns = pd.Index(names)
-    index = [name for name in names[:1] if name.startswith("Unnamed:")]
-    return table.drop(columns=index)  # the index that pandas writes is no feature
+    empty = [place for place, name in enumerate(names, 1) if not name and place > 1]
+    if empty:
+        raise TableError(f"column {empty[0]} has no name; name it, or remove it")
+    return names
 
 
-def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines that are not blank, cut into fields, each with its number."""
+def _are_row_names(column: Any) -> bool:
+    """Whether a column without a name holds text, or numbers rows as the index of pandas does."""
+    types = pd.api.types
+    if types.is_numeric_dtype(column):
+        return bool(types.is_integer_dtype(column) and column.is_unique)
+    return True
+
+
+def _as_written(numbers: Any, texts: Any) -> Any:
+    """Labels as numbers, or as the texts they were read from where those say more: 007, or whole
+    numbers that a float rounds.
+    """
+    texts = texts.str.strip()
+    padded = bool(texts.str.fullmatch(r"[+-]?0\d+").any())
+    whole = bool(texts.str.fullmatch(r"[+-]?\d+").all())
+    return texts if padded or (whole and not pd.api.types.is_integer_dtype(numbers)) else numbers
+
+
+def _rows(path: Path, separator: str) -> Iterator[tuple[int, int, list[str]]]:
+    """The lines that are not blank, cut into fields, each with its first and last number: a quoted
+    field may go over several.
+    """
     zipped = path.suffix.lower() == ".gz"
     with (gzip.open if zipped else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=separator, skipinitialspace=True)
+        first = 1
         for row in reader:
             if len(row) > 1 or "".join(row).strip():
-                yield reader.line_num, row
+                yield first, reader.line_num, row
+            first = reader.line_num + 1
 
 
 def _require_even(path: Path, separator: str, lines: int | None = None) -> None:
@@ -90,13 +150,15 @@ def _require_even(path: Path, separator: str, lines: int | None = None) -> None:
     its numbers would stand in other columns.
     """
     rows = _rows(path, separator)
-    names = len(next(rows, (0, []))[1])
-    for line, row in islice(rows, lines):
+    names = len(next(rows, (0, 0, []))[2])
+    for line, last, row in islice(rows, lines):
         if len(row) != names:
+            advice = "name every column, and write every field (an empty one, too) on every line"
+            if last > line:
+                advice = f"a quote that opens here is not closed before line {last}"
             raise TableError(
                 f"{path.name}, line {line}: the header has {names} field{'s' * (names != 1)} and "
-                f"this line {len(row)}; name every column, and write every field (an empty one, "
-                "too) on every line"
+                f"this line {len(row)}; {advice}"
             )
 
 
@@ -142,6 +204,7 @@ def number_columns(
             f"columns that are not numbers: {shown}; {advice} ({_first_text(features[text[0]])})"
         )
     _refuse_missing(features)
+    _refuse_rounded(features)
     numbers = features.to_numpy(dtype=np.float64)
     if not np.isfinite(numbers).all():
         where = features.columns[~np.isfinite(numbers).all(axis=0)]
@@ -162,7 +225,7 @@ def _first_text(column: Any) -> str:
     wrong = pd.to_numeric(column, errors="coerce").isna() & column.notna()
     where = np.flatnonzero(wrong.to_numpy())
     if not where.size:
-        return f"{column.name}: of the type {column.dtype}"
+        return f"{column.name}: of the type {column.dtype}, {str(column.iloc[0])!r:.40} in row 1"
     return f"{column.name}: {str(column.iloc[where[0]])!r:.40} in row {where[0] + 1}"
 
 
@@ -173,12 +236,27 @@ def _refuse_missing(table: pd.DataFrame) -> None:
         raise TableError(f"missing values in {listed}; fill them, or remove the rows or columns")
 
 
+def _refuse_rounded(table: pd.DataFrame) -> None:
+    """Refuse whole numbers that a float cannot hold: what tells them apart may be what is lost."""
+    for name in table.columns[[pd.api.types.is_integer_dtype(kind) for kind in table.dtypes]]:
+        column = table[name]
+        if column.max() <= EXACT and column.min() >= -EXACT:
+            continue
+        rounded = next((v for v in map(int, column) if int(float(v)) != v), None)
+        if rounded is not None:
+            raise TableError(
+                f"{name} has whole numbers that floating point rounds, {rounded} to "
+                f"{int(float(rounded))}; take a constant off them, or give them as decimals"
+            )
+
+
 def _target(values: Any, name: str, classify: bool) -> Any:
     """A target without gaps, and of numbers unless it is a class."""
     if not classify and not pd.api.types.is_numeric_dtype(values):
         raise TableError(f"the target {name!r} is not numeric; encode it, or use --classify")
     _refuse_missing(values.to_frame())
     if not classify:
+        _refuse_rounded(values.to_frame())
         _check_target(name, values.to_numpy(dtype=np.float64))
     return values
 

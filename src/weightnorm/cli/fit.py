@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from .._files import reason
 from ._files import refuse_same, save, try_path
 from ._options import Drop, Standardize
 from ._terminal import print_json, say
@@ -119,29 +120,26 @@ def fit(
             raise TableError(f"{names}: not used with --prior; leave them out")
         before = None if prior is None else read_model(prior)
         with notes.status("fitting"):
-            table = read_table(data)
+            table = read_table(data, labels=target if classify else None)
             features, values = split_table(
                 table, target, dropped(list(drop or []), table), classify
             )
             fitted = fit_table(features, values, classify, folds, standardize, options, before)
-            if plot is not None:
-                from ..estimators.pictures import draw_fit
-
-                draw_fit(fitted, plot)
+            drawn = plot is None or _drawn(fitted, plot, notes)
     except (ValueError, TypeError, OSError) as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None
     except ArithmeticError as error:
-        reason = str(error.args[-1] if error.args else error)
+        cause = str(error.args[-1] if error.args else error)
         say(
             notes,
-            f"the fit of the target {target!r} failed: {reason}; rescale it, the features or "
+            f"the fit of the target {target!r} failed: {cause}; rescale it, the features or "
             "--scale",
             "red",
         )
         raise typer.Exit(2) from None
     text = fitted.coefficients.to_csv(index=False)
-    written = save("--coefficients", coefficients, text, notes)
+    written = save("--coefficients", coefficients, text, notes) and drawn
     written = save("--out", out, fitted.model.to_json(), notes) and written
     if as_json:
         print_json(fitted.facts | {"model": _model_facts(fitted.model)})
@@ -155,6 +153,18 @@ def fit(
                 if path is not None:
                     say(console, f"{name}: {path}", "dim")
     raise typer.Exit(0 if written else 1)
+
+
+def _drawn(fitted: Any, path: Path, notes: Console) -> bool:
+    """Whether the picture is where it should be; if not, a line has said why."""
+    from ..estimators.pictures import draw_fit
+
+    try:
+        draw_fit(fitted, path)
+    except OSError as error:
+        say(notes, f"--plot: {path} could not be written: {reason(error)}", "red")
+        return False
+    return True
 
 
 _OPTION = {"random_state": "seed", "max_iter": "max-iter"}

@@ -112,7 +112,7 @@ def read_model(path: Path) -> Model:
     if not path.is_file():
         raise TableError(f"{path} does not exist, or is no file")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
     except (OSError, ValueError, RecursionError) as error:
         raise TableError(
             f"{path.name} is no model file (the model comes before the table): {error}"
@@ -132,6 +132,16 @@ def read_model(path: Path) -> Model:
     model = Model(**{name: data[name] for name in names})
     _check(path.name, model)
     return model
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of the file; a key that is there twice would have two meanings."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"it has the key {twice!r:.60} more than once")
+    return data
 
 
 def _check(name: str, model: Model) -> None:
