@@ -1,15 +1,23 @@
-"""What a second trial by fresh eyes found: going on from results, far-out formulas, links."""
+"""What a second trial by fresh eyes found: going on from results, far-out formulas, files."""
 
+import errno
+import json
+import os
 import pickle
+from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
 from commands import plain, run
+from sklearn.exceptions import ConvergenceWarning
+from test_sweeps import write
 
 import weightnorm as wn
-from weightnorm import theory
+from weightnorm import sweeps, theory
 from weightnorm._resume import agree
+from weightnorm.problems.losses import Poisson
+from weightnorm.sweeps import execute, plan, store
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -75,3 +83,112 @@ def test_a_link_to_itself_is_an_error_in_a_sentence(tmp_path, command):
     done = run(*(loop if word == "LOOP" else word for word in command))
     assert done.exit_code == 2
     assert "loop.csv" in plain(done.output)
+
+
+def test_a_shard_that_another_process_has_just_finished_is_not_damaged(tmp_path, monkeypatch):
+    config = sweeps.load_config(write(tmp_path))
+
+    def finished_meanwhile(folder, shard, shapes):
+        """Missing when looked at, and there a moment later."""
+        store.write_shard(folder, shard, plan.compute_shard(config, shard))
+
+    monkeypatch.setattr(execute, "read_shard", finished_meanwhile)
+    assert sweeps.run(config, tmp_path / "out").damaged == 0
+
+
+def test_a_shard_that_was_there_and_cannot_be_read_is_damaged(tmp_path):
+    config = sweeps.load_config(write(tmp_path))
+    sweeps.run(config, tmp_path)
+    first = next((tmp_path / "test.shards").glob("*.npz"))
+    first.write_bytes(first.read_bytes()[:-7])
+    again = sweeps.run(config, tmp_path)
+    assert (again.damaged, again.computed) == (1, 1)
+
+
+def test_a_folder_in_place_of_a_shard_is_named(tmp_path):
+    config = sweeps.load_config(write(tmp_path))
+    sweeps.run(config, tmp_path)
+    first = next((tmp_path / "test.shards").glob("*.npz"))
+    first.unlink()
+    first.mkdir()
+    with pytest.raises(sweeps.StoreError, match=f"{first.name} is a folder where a shard belongs"):
+        sweeps.run(config, tmp_path)
+
+
+DATA = """name = "own"
+[problems]
+kind = "data"
+file = "own.npz"
+[starts]
+scales = [1.0]
+[methods.gd]
+kind = "gd"
+step = 0.1
+"""
+
+
+@pytest.mark.parametrize("what", ["text", "pickle", "huge", "empty"])
+def test_data_that_is_no_npz_or_cannot_be_squared_is_refused_by_name(tmp_path, what):
+    path, config = tmp_path / "own.npz", tmp_path / "own.toml"
+    config.write_text(DATA, encoding="utf-8")
+    contents = {"text": b"a,y\n1,2\n", "pickle": pickle.dumps([1]), "empty": b""}
+    if what == "huge":
+        np.savez(path, A=np.full((2, 3), 1e200), y=np.ones(2))
+    else:
+        path.write_bytes(contents[what])
+    done = run("sweep", config, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    said = "A has a largest entry of 1e+200" if what == "huge" else "no file of np.savez or np.save"
+    assert "own.npz" in plain(done.output)
+    assert said in plain(done.output)
+    assert "pickle" not in plain(done.output)
+
+
+def test_a_picture_that_cannot_be_written_is_named_and_the_model_kept(tmp_path, monkeypatch):
+    rows = "\n".join(f"{i},{i * i % 7},{3 * i}" for i in range(12))
+    table = tmp_path / "data.csv"
+    table.write_text(f"a,b,y\n{rows}\n", encoding="utf-8")
+    picture, model, replace = tmp_path / "fit.png", tmp_path / "model.json", os.replace
+
+    def full(source, target):
+        if Path(target) == picture:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    done = run("fit", table, "--target", "y", "--plot", picture, "--out", model)
+    assert done.exit_code == 1
+    assert f"--plot: {picture} could not be written: No space left" in plain(done.output)
+    assert json.loads(model.read_text(encoding="utf-8"))["target"] == "y"
+
+
+def test_a_solution_too_small_to_square_has_no_first_order():
+    rng = np.random.default_rng(0)
+    problem = wn.LeastSquares(rng.standard_normal((2, 9)), 1e-300 * rng.standard_normal(2))
+    with pytest.raises(ValueError, match=r"x\* has a largest entry of .*rescale y and the scale"):
+        theory.finite_step_limit(problem, 1.0, rng.standard_normal(9), "wn", 0.1)
+
+
+@pytest.mark.parametrize("count", [5e-324, 1e-310, 1e-30])
+def test_counts_whose_loss_would_overflow_are_refused(count):
+    with pytest.raises(ValueError, match="y must be 0 or at least 1e-25"):
+        wn.GeneralizedLinear(np.eye(2), [count, 1.0], "poisson")
+
+
+@pytest.mark.parametrize("z", [-500.0, 0.0, 600.0, 650.0])
+def test_the_smallest_counts_have_a_finite_loss(z):
+    loss = Poisson.of(np.array([1e-25, 0.0]))
+    np.testing.assert_allclose(loss.derivative(np.array([z, z])), np.exp(z), atol=2e-25)
+    assert np.isfinite(loss.value(np.array([z, z]))).all()
+
+
+@pytest.mark.parametrize("method", ["wn", "rpgd"])
+def test_an_estimator_starts_in_the_datas_own_direction_without_a_warning(method):
+    """x⊥ is 0 there and stays so; the limit says the same without a warning."""
+    rng = np.random.default_rng(0)
+    X, y = 1e-3 * rng.standard_normal((4, 8)), 1e-6 * rng.standard_normal(4)
+    model = wn.WeightNormRegressor(method, scale=1.0, ratio=0.1, max_iter=100)
+    with pytest.warns(ConvergenceWarning) as said:
+        model.fit(X, y)
+    assert len(said) == 1
+    assert model.perp_norm_ == 0.0

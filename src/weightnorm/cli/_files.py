@@ -56,11 +56,14 @@ def refuse_same(
             raise typer.Exit(2)
 
 
-def save(option: str, path: Path | None, text: str, notes: Console) -> bool:
+def save(
+    option: str, path: Path | None, text: str, notes: Console, *, readable: bool = True
+) -> bool:
     """Write a file after the work, or put its text where it can be found.
 
     If the file cannot be written after all, on a disk that has filled up for instance, the text
-    goes to a file in the temporary directory, or else to the terminal, and a line says so.
+    goes to a file in the temporary directory, or else, if it is `readable`, to the terminal, and a
+    line says so.
 
     Parameters
     ----------
@@ -71,6 +74,8 @@ def save(option: str, path: Path | None, text: str, notes: Console) -> bool:
     text : str
     notes : Console
         Where messages go, and the text itself as the last resort.
+    readable : bool
+        Whether a person could use the text in a terminal.
 
     Returns
     -------
@@ -89,8 +94,9 @@ def save(option: str, path: Path | None, text: str, notes: Console) -> bool:
         spare = Path(tempfile.mkdtemp(prefix="weightnorm-")) / path.name
         write_text(spare, text)
     except OSError:
-        say(notes, f"{failed}; here is what it would hold:", "red")
-        say(notes, text)
+        say(notes, f"{failed}; here is what it would hold:" if readable else failed, "red")
+        if readable:
+            say(notes, text)
     else:
         say(notes, f"{failed}; it is in {spare} instead", "red")
     return False

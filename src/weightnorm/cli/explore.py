@@ -141,7 +141,7 @@ def _summary(facts: dict[str, Any] | None) -> str:
 def _written(out: Path | None, text: str, notes: Console) -> Path | None:
     """Where the page is; None if it could not be written, and a line has said so."""
     if out is not None:
-        return out if save("--out", out, text, notes) else None
+        return out if save("--out", out, text, notes, readable=False) else None
     from ..explorer.explore import new_file
 
     try:

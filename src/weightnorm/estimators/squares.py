@@ -91,7 +91,10 @@ def fit_one(
     largest = max(gstar, abs(start.scale))
     given = (direction_step, scale_step)
     rule = make_rule(options.method, problem.curvature, c, largest, given)
-    return _train(rule, problem, start.scale, direction, options)
+    with warnings.catch_warnings():
+        if start.direction is None:  # in the row space, and reduced coordinates keep it there
+            warnings.filterwarnings("ignore", ".*the start lies in the row space", RuntimeWarning)
+        return _train(rule, problem, start.scale, direction, options)
 
 
 def _limit(problem: LeastSquares, start: Start, c: float) -> End:

@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 SMALL_EXPONENT = 0.1  # under which e^u − 1 − u is summed up
 LARGEST_EXPONENT = 650.0  # e^z beyond this would overflow once it is multiplied and summed
+SMALLEST_COUNT = 1e-25  # e^z over it does not overflow for any z up to LARGEST_EXPONENT
 
 
 class Loss(Protocol):
@@ -211,7 +212,7 @@ class Poisson:
 
     @classmethod
     def of(cls, y: Vector) -> Poisson:
-        """The Poisson loss of counts (any numbers that are not negative).
+        """The Poisson loss of counts: any numbers that are 0 or at least 1e-25.
 
         Parameters
         ----------
@@ -226,10 +227,15 @@ class Poisson:
         Raises
         ------
         ValueError
-            For a negative count.
+            For a negative count, and for one so small that e^z/y overflows where e^z does not.
         """
         if (y < 0).any():
             raise ValueError(f"y must not be negative for loss='poisson', got {y.min():g}")
+        smallest = float(y.min(initial=np.inf, where=y > 0))
+        if smallest < SMALLEST_COUNT:
+            raise ValueError(
+                f"y must be 0 or at least {SMALLEST_COUNT:g} for loss='poisson', got {smallest:g}"
+            )
         return cls(y)
 
     def value(self, z: Array) -> Array:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..problems.factorisation import require_squares
 from ..tables import TableError, read_table, split_table
 
 Array = NDArray[np.float64]
+ZIP, NPY = b"PK", b"\x93NUMPY"  # how npz and npy files begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,9 @@ def _opened(path: Path) -> Iterator[Any]:
         file = path.open("rb")  # by itself: np.load leaves what it cannot read open
     with file:
         with _reading(path):
+            if file.read(len(ZIP)) not in (ZIP, NPY[: len(ZIP)]):
+                raise ValueError("it is no file of np.savez or np.save")
+            file.seek(0)
             content = np.load(file, allow_pickle=False)
         yield content
 
@@ -105,4 +110,8 @@ def _checked(name: str, A: Any, y: Any) -> Data:
         )
     if not (np.isfinite(rows).all() and np.isfinite(values).all()):
         raise ValueError(f"{name}: A and y must be finite; remove or replace NaN and infinities")
+    try:
+        require_squares(rows)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
     return Data(rows, values)

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from .._blas import one_thread
-from .._files import reason, require_writable, require_writable_folder, write_bytes
+from .._files import (
+    UnwritableError,
+    reason,
+    require_writable,
+    require_writable_folder,
+    write_bytes,
+)
 from .._pool import available_cores, run_all
 from ..grids import count_statuses, describe_statuses
 from ..problems.factorisation import physical_memory
@@ -249,9 +255,13 @@ class Ledger:
 
     def is_there(self, shard: Shard) -> bool:
         """Whether the store has a shard; one that is damaged is remembered."""
+        path = shard_path(self.folder, shard)
+        was_there = path.exists()  # asked first: another process may finish it at any moment
         if read_shard(self.folder, shard, self._shapes) is not None:
             return True
-        if shard_path(self.folder, shard).exists():
+        if path.is_dir():
+            raise UnwritableError(f"{path} is a folder where a shard belongs; remove it")
+        if was_there:
             self.damaged.append(shard.key)
         return False
 

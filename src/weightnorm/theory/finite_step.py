@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from ..problems.factorisation import LARGEST, require_squarable
 from ._drift import TAIL, Drift, Training, drift_along
 from ._followed import followed_side, steps_edge
 from ._path_noise import certainty, drift_variance, flow_way
@@ -175,6 +176,7 @@ def finite_step_limit(
             )
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
+    require_squarable("x*", setup.target, 1.0 / LARGEST, "rescale y and the scale")
     training = Training(method, eta / (1.0 - beta), c, beta, ahead, clip, start_norm**2)
     samples = _samples(problem, setup, training, direction, start_values, batch_size)
     found = drift_along(setup, training, samples)
