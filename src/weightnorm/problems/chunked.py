@@ -100,6 +100,12 @@ class ChunkedLeastSquares(LeastSquares):
         A = self.A - (means.compute() if self.is_tall else means)
         return ChunkedLeastSquares(A, y - y.mean(), refine=self.refine, progress=self.progress)
 
+    def _refined(self, target: Vector) -> Vector:
+        """The target as it is: every correction would read A, which `refine` does where weights are
+        lifted.
+        """
+        return target
+
     # What it costs, and the one pass.
 
     def cost(self) -> Cost:
