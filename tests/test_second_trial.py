@@ -192,3 +192,14 @@ def test_an_estimator_starts_in_the_datas_own_direction_without_a_warning(method
         model.fit(X, y)
     assert len(said) == 1
     assert model.perp_norm_ == 0.0
+
+
+@pytest.mark.parametrize("first_step", [0.0, 1e-9, 1e-5])
+@pytest.mark.parametrize("rule", [wn.WeightNorm, wn.BatchNorm])
+def test_a_norm_that_has_hardly_moved_is_kept_all_the_same(first_step, rule):
+    problem, w0 = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, seed=0)
+    frozen = wn.schedules.two_phase(first_step, 0.01, 50)
+    first = wn.run(rule(frozen, 0.01), problem, 1.0, w0, max_steps=20)
+    on = wn.run(wn.WeightNorm(0.01, 0.01, initial_norm=3.0), problem, start=first, max_steps=0)
+    assert on.direction_norm == pytest.approx(first.direction_norm, rel=1e-12)
+    assert on.direction_norm < 1.1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from itertools import islice
-from types import FrameType
 from typing import TypeVar
+
+from ._interrupts import held
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -62,27 +61,10 @@ def share(work: Callable[[Item], object], parts: Sequence[Item], workers: int) -
 
     Whatever goes wrong, Ctrl-C included, is raised only when all parts are done.
     """
-    with _interrupts_deferred(), ThreadPoolExecutor(workers) as pool:
+    with held(escape=False), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, part) for part in parts]
     for future in futures:  # all are done
         future.result()
-
-
-@contextmanager
-def _interrupts_deferred() -> Iterator[None]:
-    """Hear Ctrl-C only afterwards; other threads than the main one never hear it."""
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
-        yield
-        return
-    heard: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-        if heard:
-            usual(*heard[0])
 
 
 def available_cores() -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Below the package: modules, and rooms with all that is in them. A test follows the imports.
 RUNS = (
     "_blas.py",
+    "_interrupts.py",
     "_pool.py",
     "_resume.py",
     "_validate.py",
@@ -31,6 +32,7 @@ RUNS = (
 )
 SWEEPS = (
     *RUNS,
+    "_files.py",
     "grids.py",
     "sweeps/config.py",
     "sweeps/data.py",
@@ -43,6 +45,7 @@ SWEEPS = (
 FIGURE_5 = (*RUNS, "experiments/search.py", "step_search.py")
 NETWORK = (
     "_blas.py",
+    "_interrupts.py",
     "_late.py",
     "_pool.py",
     "_resume.py",

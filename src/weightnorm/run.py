@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _validate
+from ._interrupts import held
 from ._resume import Deferred, Resume
 from .engine.batch import Batch, Start
 from .engine.loop import Judge, Policy, judge_for, loop, quietly
@@ -145,6 +146,7 @@ def run(
         policy = Policy(tolerance, max_steps, judge, recorder)
     except KeyboardInterrupt:
         raise Interrupted(None) from None
+    result = None
     try:
         code = loop(begun.batch, policy)
         status, loss = STATUSES[int(code[0])], float(begun.batch.loss[0])
@@ -154,11 +156,17 @@ def run(
             from .messages import explain
 
             message = explain(begun, status, policy)
+        with held():
+            result = begun.result(status, message, recorder, kept)
     except KeyboardInterrupt:
-        begun.batch.advance(0)  # so that the loss and the step number are those of the state
-        message = f"interrupted after {begun.batch.clock - begun.clock} steps; go on with start="
-        raise Interrupted(begun.result(Status.MAX_STEPS, message, recorder, kept)) from None
-    return begun.result(status, message, recorder, kept)
+        with held():
+            if result is None:
+                begun.batch.advance(0)  # the loss and the step number become those of the state
+                count = begun.batch.clock - begun.clock
+                message = f"interrupted after {count} steps; go on with start="
+                result = begun.result(Status.MAX_STEPS, message, recorder, kept)
+            raise Interrupted(result) from None
+    return result
 
 
 def _foresee(method: Method, problem: Problem, scale: Array, units: Array, meant: bool) -> None:
@@ -313,9 +321,9 @@ def _go_on(
         if columns(method)
         else np.atleast_1d(start.direction_norm)
     )
-    # unit directions have a norm of 1 to rounding, which is none to keep
-    moved = bool((np.abs(norm - 1.0) > UNIT).any())
-    keeps = getattr(method, "free_norm", False) and norm.shape == scale.shape and moved
+    # the unit directions of other methods have a norm of 1 to rounding, which is none to keep
+    trained = getattr(end.method, "free_norm", False) or bool((np.abs(norm - 1.0) > UNIT).any())
+    keeps = getattr(method, "free_norm", False) and norm.shape == scale.shape and trained
     clock, kept = end.clock if same else 0, norm if keeps else None
     began = end.start_norm if same else float(norm.flat[0]) if keeps else None
     origin = end.origin if same else None

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._interrupts import held
 from ..result import Status
 from .batch import Array, Batch, Position, Records, gather, penalised
 from .recording import Recorder
@@ -138,11 +139,12 @@ def loop(batch: Batch, policy: Policy) -> NDArray[np.int8]:
     while batch.alive.any() and batch.clock < end and not policy.cancelled():
         until = min(end, judge.until(batch)) if judging else end
         every = recorder.every if recorder else 0
-        try:
-            batch.advance(min(longest, until - batch.clock), every)
-        finally:  # an interruption loses nothing that was recorded
-            if recorder is not None:
-                recorder.add(batch.passed)
+        with held():  # an interruption loses nothing that was recorded
+            try:
+                batch.advance(min(longest, until - batch.clock), every)
+            finally:
+                if recorder is not None:
+                    recorder.add(batch.passed)
         if judging:
             _retire(batch, judge, judge.after(batch), status, retired)
     if judging and policy.max_steps and batch.alive.any():

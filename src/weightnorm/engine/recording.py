@@ -32,12 +32,10 @@ class Recorder:
         self._pieces: list[Records] = []
 
     def add(self, records: Records | None) -> None:
-        """Take a slice's records; the first may repeat the last one of the slice before."""
-        if records is None:
-            return
-        if self._pieces and records.step.size and records.step[0] == self._pieces[-1].step[-1]:
-            records = take(records, slice(1, None))
-        if not records.step.size:
+        """Take a slice's records; those that are here already are left out."""
+        if records is not None and self._pieces:
+            records = take(records, records.step > self._pieces[-1].step[-1])
+        if records is None or not records.step.size:
             return
         self._pieces.append(records)
         self._size += records.step.size

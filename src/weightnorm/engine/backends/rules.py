@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._interrupts import held
 from ...methods.contract import Array, Evaluation, Method, State, block_norm, expand
 from ...schedules import StepSize, bind_steps
 from ..batch import Batch, Position, Records, Start, gather, multiples, position_of, weights_scale
@@ -88,7 +89,7 @@ class RulesBatch(Batch):
         scale_values = self._steps[1].values(first, count)
         self.passed = None
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
+            with held() as interrupted, np.errstate(over="ignore", invalid="ignore"):
                 for i in range(count + 1):
                     evaluation = self._evaluated(self.problem)
                     np.copyto(self.loss, evaluation.loss, where=self.alive)
@@ -96,7 +97,7 @@ class RulesBatch(Batch):
                     if every and self.clock % every == 0 and self.alive[0]:
                         rows.append((self.loss[:1].copy(), self.position()))
                     self.alive &= (self.loss > self._low) & (self.loss <= self.limit)
-                    if i == count or not self.alive.any():
+                    if i == count or not self.alive.any() or interrupted():
                         break
                     self._update(evaluation, vector_values[i], scale_values[i])
         finally:

@@ -15,8 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core import caching, sigutils
+from ..._interrupts import held
+
+with held():  # an import of numba that Ctrl-C broke off cannot be repeated in this process
+    import numba
+    from numba.core import caching, sigutils
 
 
 def enabled() -> bool:
