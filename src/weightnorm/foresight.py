@@ -42,16 +42,29 @@ def outlook(method: Any, problem: Any) -> Say | None:
 
 def rounding_decides(problem: Any, ratio: float, scales: Array, units: Array) -> str:
     """That starts in the row space may leave it by rounding alone; "" where they do not."""
-    from .theory.limits import ROUNDING_DECIDES, UNSEEN, VAGUE, limit_perp
+    from .theory.limits import (
+        ROUNDING_DECIDES,
+        SIGN_BY_ROUNDING,
+        UNSEEN,
+        VAGUE,
+        limit_perp,
+        sign_by_rounding,
+    )
+    from .theory.setup import set_up_convex
 
     gstar = _solution_norm(problem)
     full = problem.shape[1] == problem.factorisation.singular_values.size
     if full or not (ratio > 0.0 and gstar > 0.0):
         return ""
-    if problem.reduce().enter(units)[:, -1].min() > UNSEEN:
+    inside = units[problem.reduce().enter(units)[:, -1] <= UNSEEN]
+    if not len(inside):
         return ""
     kept = float(limit_perp(np.abs(scales).max(), gstar, UNSEEN, ratio))
-    return ROUNDING_DECIDES.format(kept) if kept > VAGUE * np.hypot(gstar, kept) else ""
+    if kept > VAGUE * np.hypot(gstar, kept):
+        return ROUNDING_DECIDES.format(kept)
+    farthest = {float(scales.min()), float(scales.max())}
+    starts = (set_up_convex(problem, g, unit) for g in farthest for unit in inside)
+    return SIGN_BY_ROUNDING if any(sign_by_rounding(start, ratio) for start in starts) else ""
 
 
 def _solution_norm(problem: Any) -> float:

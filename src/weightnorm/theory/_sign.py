@@ -4,7 +4,8 @@ integration.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ Array = NDArray[np.float64]
 ROUNDING = 1e-14  # relative to its two terms, log F0 is known no better
 FARTHER = 8  # doublings of the scale until its sign should be kept
 CLOSE = 1e-6  # how well a critical scale is known, relatively
+TOO_NEAR = 1e-7  # to S for an integration: it would lose the digits that decide …
+CLEARLY_LINEAR = 1e-4  # … so the flow linearised at S must, whose terms do not cancel beyond this
 CLEARLY = 1 - 1e-9  # a loss under this share of that at x = 0 can never return to it
 
 
@@ -35,7 +38,8 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
 
 def decide(setup: Setup, c: float) -> tuple[float, str]:
     """sign(g∞), and what decides it: "pull" from g0 = 0, "start" where the scale keeps its sign,
-    "bracket" for y an eigenvector of AAᵀ, "integration"; "stuck" in S, and "undecided".
+    "bracket" for y an eigenvector of AAᵀ, "integration", "linear" where a start is too near to S
+    for one; "stuck" in S, and "undecided".
     """
     if setup.g0 == 0.0:
         steepest = scaled_norm(setup.slope(np.zeros_like(setup.target)))
@@ -44,19 +48,58 @@ def decide(setup: Setup, c: float) -> tuple[float, str]:
         return float(np.sign(setup.pull)), "pull"
     own = float(np.sign(setup.g0))
     with np.errstate(over="ignore"):  # a start in the row space has F0 = 0, however small c is
-        log_f0 = 2.0 * np.log(setup.q0) + setup.g0 * (setup.g0 / c) if setup.q0 > 0 else -np.inf
+        log_f0 = setup.log_q0_square + setup.g0 * (setup.g0 / c) if setup.q0 > 0 else -np.inf
     aligned = setup.g0 * setup.pull > 0
     single = setup.target.size == 1  # m = 1
     if single and setup.q0 > 0 and not aligned:
-        terms = 2.0 * abs(np.log(setup.q0)) + setup.g0 * (setup.g0 / c)
+        terms = abs(setup.log_q0_square) + setup.g0 * (setup.g0 / c)
         if abs(log_f0) <= ROUNDING * terms:  # F0 = 1
             return own, "stuck"
-    if log_f0 > 0 or setup.start_loss < setup.zero_loss or (setup.orthogonal and aligned):
+    if log_f0 > 0 or setup.starts_lower or (setup.orthogonal and aligned):
         return own, "start"
     if single or _under_the_bracket(setup, c):
         return float(np.sign(setup.pull)), "bracket"
+    nearby = at_rest(setup, c)
+    if nearby is not None and nearby.distance < TOO_NEAR:
+        return nearby.sign, "linear" if nearby.clear > CLEARLY_LINEAR else "undecided"
     sign, done = _integrated_sign(setup, c)
     return sign, "integration" if done else "undecided"
+
+
+@dataclass(frozen=True)
+class Nearby:
+    """A start near S = {g = 0, yᵀAŵ = 0}, by the flow linearised there.
+
+    Attributes
+    ----------
+    distance : float
+        From S: the largest of |g0|/g*, |g0|/√c and |yᵀAŵ0|/‖Aᵀy‖.
+    sign : float
+        That of μg0 + c·yᵀAŵ0.
+    clear : float
+        How much of the sizes of these two terms their sum has: 0 where they cancel.
+    """
+
+    distance: float
+    sign: float
+    clear: float
+
+
+def at_rest(setup: Setup, c: float) -> Nearby | None:
+    """The flow of least squares linearised at S; None for other losses."""
+    if setup.loss_at is not None:
+        return None
+    root = math.sqrt(c) / setup.gstar  # in units, as all else; both terms are without this factor
+    setup, _ = setup.in_units(c)
+    steep = float(np.linalg.norm(setup.lam * setup.target))  # ‖Aᵀy‖
+    half = 0.5 * root * float(setup.lam @ setup.z0**2)  # of √c‖Aw0‖²
+    mu = steep**2 / (half + math.hypot(half, steep))
+    terms = mu * setup.g0, root * setup.pull
+    sizes = abs(terms[0]) + abs(terms[1])
+    turn = abs(setup.g0) / root if root > 0.0 else math.inf
+    distance = max(abs(setup.g0), turn, abs(setup.pull) / steep)
+    clear = abs(sum(terms)) / sizes if sizes > 0.0 else 0.0
+    return Nearby(distance, float(np.sign(sum(terms))), clear)
 
 
 def _under_the_bracket(setup: Setup, c: float) -> bool:
@@ -82,7 +125,7 @@ def perp_square(setup: Setup, g: float, c: float) -> float:
     if setup.q0 == 0.0:
         return 0.0
     with np.errstate(over="ignore"):
-        exponent = 2.0 * np.log(setup.q0) + (setup.g0 - g) * ((setup.g0 + g) / c)
+        exponent = setup.log_q0_square + (setup.g0 - g) * ((setup.g0 + g) / c)
     return float(np.exp(min(exponent, 600.0)))
 
 

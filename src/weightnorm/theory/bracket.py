@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ..schedules import stable_below
-from ._rank_one import HALVINGS, is_below
+from ._rank_one import HALVINGS as FEWEST_HALVINGS
+from ._rank_one import is_below
 from ._solution import Solved, solved
 from .refuse import momentum_of
 from .stability import largest_scale_step
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-13  # of γ: without a step of w the lowest norm is where it is exactly the largest
+HALVINGS = FEWEST_HALVINGS + 12  # the first of them by orders of magnitude
+FAR_APART = 4.0  # squares whose ratio is beyond this are halved in logarithms
 TINIEST = 1e-40  # what steps are multiplied with at least, in search of stable ones
 AT_ONCE, ROUNDS = 64, 5
 FARTHEST = 1e290  # from 1, for steps in units of the problem
@@ -129,7 +132,7 @@ def _most_stable(
     first, last = _range(at, eta, gamma, top)
     left, right = first, last
     for _ in range(HALVINGS if at.free else 0):
-        middle = 0.5 * (left + right)
+        middle = _between(left, right)
         rising = _rises(at, middle, eta, top)
         left, right = np.where(rising, middle, left), np.where(rising, right, middle)
     ones = np.ones_like(eta)
@@ -182,7 +185,15 @@ def _edge(fits: Any, inside: Array, outside: Array) -> Array:
     """The last squared norm from `inside` towards `outside` that fits."""
     good, bad = inside, outside
     for _ in range(HALVINGS):
-        middle = 0.5 * (good + bad)
+        middle = _between(good, bad)
         fine = fits(middle)
         good, bad = np.where(fine, middle, good), np.where(fine, bad, middle)
     return np.where(fits(outside), outside, good)
+
+
+def _between(one: Array, other: Array) -> Array:
+    """Half-way between squares, in logarithms where they are far apart: a bracket may span many
+    decades.
+    """
+    far = np.maximum(one, other) > FAR_APART * np.minimum(one, other)
+    return np.where(far, np.sqrt(one) * np.sqrt(other), 0.5 * (one + other))

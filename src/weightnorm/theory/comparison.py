@@ -82,7 +82,7 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     >>> [wn_beats_gd(g0, 3.0, 0.6**0.5, ratio=10.0).closer for g0 in (1.0, 2.6, 2.8, 4.7, 4.8)]
     [False, False, True, True, False]
     """
-    parallel = float(np.sqrt(max(0.0, 1.0 - q0**2)))
+    parallel = float(np.sqrt(max(0.0, (1.0 - q0) * (1.0 + q0))))
     share = gstar / abs(g0) if g0 != 0 else np.inf
     excess = (share - parallel) * (share + parallel)  # D/g0²
     if excess < -0.5:  # 1 + D/g0² = share² + q0², of which 1 + excess would keep too little
@@ -90,11 +90,12 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     elif excess < 1e16:
         critical = g0**2 * (excess / log1p(excess) if excess != 0 else 1.0)
     else:  # D = g*² to rounding; g0 = 0 keeps nothing that could be kept less
-        critical = gstar**2 / (2.0 * log(share))
-    closer = ratio < critical if excess > 0 else ratio > critical
+        logarithm = log(share) if share < np.inf or g0 == 0 else log(gstar) - log(abs(g0))
+        critical = gstar * (gstar / (2.0 * logarithm))
+    closer = ratio < critical if share > parallel else ratio > critical
     return Comparison(
         direction_turns_in=abs(g0) * parallel < gstar,
-        closer=closer and excess != 0.0 and q0 > 0,
+        closer=closer and share != parallel and q0 > 0,
         threshold=gstar / parallel if parallel > 0 else np.inf,
         critical_ratio=critical,
         assumptions=(

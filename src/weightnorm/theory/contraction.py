@@ -130,7 +130,7 @@ def perp_after(perp: float, g: float, gstar: float, steps: int) -> Value:
         after = math.exp(-0.5 * rate * count) * perp / math.sqrt(1.0 + shrink * perp**2)
     else:
         grown = math.expm1(rate * count) / excess if excess != 0.0 else float(count)
-        after = perp / math.sqrt(math.exp(rate * count) + grown * perp**2)
+        after = perp / math.hypot(math.exp(0.5 * rate * count), math.sqrt(grown) * perp)
     return Value(after, assumptions=given, paper="eq. (37), iterated")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erfc
 from typing import Any
 
@@ -17,7 +17,7 @@ from ._root import perp_at_the_end
 from ._row import Row, Steps
 from ._samples import Samples
 from ._sign import critical_scale, limit_sign
-from .limits import Limit, warn_of_doubt
+from .limits import Limit, sign_by_rounding, warn_of_doubt
 from .refuse import momentum_of, one_of
 from .setup import Setup, require_target, set_up
 from .statement import assume
@@ -51,10 +51,11 @@ class FiniteStepLimit(Limit):
         that end on one side, of order 3/2 in the step. 0 without them.
     probability : float
         That the scale ends positive, P(g∞ > 0): 0 or 1 for full batches, whose steps are followed
-        until their side is settled (NaN where 20,000 are not enough). With mini-batches it is
-        Φ(u/σ), to leading order in the step, u the distance of the start from those that end in S =
-        {g = 0, yᵀAŵ = 0} and σ the standard deviation that batches give it; `.scale` then has the
-        likelier sign, and where |u| < 5σ the side is not promised: `.applies` is False.
+        until their side is settled (NaN where 20,000 are not enough, or rounding decides). With
+        mini-batches it is Φ(u/σ), to leading order in the step, u the distance of the start from
+        those that end in S = {g = 0, yᵀAŵ = 0} and σ the standard deviation that batches give it;
+        `.scale` then has the likelier sign, and where |u| < 5σ the side is not promised: `.applies`
+        is False.
     equivalent_step : float
         ρh·max(g²/N, c)·λmax along the way, h = η/(1 − β) and ρ = (1 + β)/(1 − β) (Nesterov: 1 +
         2β²/(1 − β)): what the first order is an expansion in. Beyond 0.4 nothing is promised.
@@ -186,6 +187,8 @@ def finite_step_limit(
     change = max(abs(a - b) for each in shifts for a, b in zip(each, (perp, norm), strict=True))
     clear = warn_of_doubt(setup, c * start_norm**2, norm)
     side = _side(setup, training, samples, found.equivalent, flow_sign)
+    if sign_by_rounding(setup, c * start_norm**2):
+        side = replace(side, probability=np.nan)
     moved = found.spread + _moved_by_noise(setup, training, samples, norm)
     wide = [_end(setup, training, found, way * moved)[0] for way in (-1.0, 1.0)]
     spread = 0.5 * abs(wide[1] - wide[0])

@@ -107,7 +107,9 @@ class Iterative:
             return (1.0 if stuck else float(np.sign(along))), assume(STUCK, not stuck)
         own = float(np.sign(self.g0))
         with np.errstate(over="ignore", divide="ignore"):
-            log_f0 = 2.0 * np.log(self.q0) + self.g0 * (self.g0 / c) if self.q0 > 0 else -np.inf
+            inside = float(np.linalg.norm(self.unit - self.perp)) ** 2
+            log_q2 = float(np.log1p(-inside)) if inside < 0.5 else 2.0 * np.log(self.q0)
+            log_f0 = log_q2 + self.g0 * (self.g0 / c) if self.q0 > 0 else -np.inf
         # ½‖A x0 − y‖² < ½‖y‖²
         change = self.g0 * (0.5 * self.g0 * float(self.seen @ self.seen) - along)
         if log_f0 > 0 or change < 0:

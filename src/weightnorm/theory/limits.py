@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Vector
 from ..problems.expansion import Expanded
+from ..problems.reduction import NEGLIGIBLE
 from ._root import perp_at_the_end
-from ._sign import limit_sign
+from ._sign import decide, limit_sign
 from .setup import Setup, require_target, set_up, set_up_convex
 from .statement import Assumption, Statement, assume
 
@@ -25,6 +26,12 @@ ROUNDING_DECIDES = (
     "of the steps makes what rounding leaves off it large: ‖x⊥‖ may end anywhere between 0 and "
     "{:.3g}. Reduced coordinates keep it at 0; full ones, and other software, need not. Start from "
     "a smaller |scale| or with a larger ratio, or give the direction a part off the row space"
+)
+SIGN_BY_ROUNDING = (
+    "the start lies in the row space of A, to rounding, and the data opposes its scale: with what "
+    "rounding leaves off the row space the scale may keep its sign, without it the scale changes "
+    "it. So the scale and the direction may both end with the other sign; the weights hardly "
+    "depend on it. Start from a smaller |scale| or with a larger ratio"
 )
 GOOD = 0.01  # the first term of the series may be so large for the printed limit to be good to 1 %
 
@@ -265,7 +272,10 @@ def ratio_for_share(gstar: float, q0: float, perp: float) -> float | None:
     with np.errstate(over="ignore", divide="ignore", under="ignore"):
         kept, least = np.divide(perp, gstar), np.divide(gstar, perp)
         # log(√G/‖x∞⊥‖): near 1 a difference of logarithms would lose what is wanted
-        over = 0.5 * np.log1p(least**2) if least < 1.0 else np.log(np.hypot(1.0, least))
+        if least < 1.0:
+            over = 0.5 * np.log1p(least**2)
+        else:
+            over = np.log(np.hypot(1.0, least)) if least < np.inf else np.log(gstar) - np.log(perp)
         ratio = np.divide(1.0 + kept**2, 2.0 * (over + np.log(q0)))
     return float(ratio) if 0.0 < ratio < np.inf else None
 
@@ -384,7 +394,23 @@ def warn_of_doubt(setup: Setup, c: float, norm: float, stack: int = 3) -> Assump
         if setup.q0 <= UNSEEN and not setup.unseen_error:
             text = ROUNDING_DECIDES.format(float(ends[1]))
         warnings.warn(text, RuntimeWarning, stacklevel=stack)
+    elif sign_by_rounding(setup, c):
+        clear = False
+        warnings.warn(SIGN_BY_ROUNDING, RuntimeWarning, stacklevel=stack)
     return assume("rounding of the start's part off the row space does not decide the end", clear)
+
+
+def sign_by_rounding(setup: Setup, c: float) -> bool:
+    """Whether the sign of g∞ hinges on what rounding may leave of a start off the row space: it
+    counts once it has grown by e^{g0²/2c}.
+    """
+    if not setup.free or setup.q0 > NEGLIGIBLE or setup.g0 * setup.pull >= 0.0:
+        return False
+    with np.errstate(over="ignore"):
+        if setup.g0 * (setup.g0 / c) <= -2.0 * np.log(NEGLIGIBLE):
+            return False
+    signs = [decide(replace(setup, q0=q0), c)[0] for q0 in (0.0, NEGLIGIBLE)]
+    return signs[0] != signs[1]
 
 
 def flow_limit_as_printed(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import _validate
-from ._sign import STUCK, UNDECIDED, decide
+from ._sign import STUCK, UNDECIDED, at_rest, decide
 from .setup import Setup, require_target, set_up_convex
 from .statement import Statement, assume
 
@@ -28,8 +25,9 @@ class ScaleSign(Statement):
     decided_by : str
         "start": the scale keeps the sign of g0. "pull": g0 = 0, and the sign is that of yᵀAw0.
         "bracket": y is an eigenvector of AAᵀ (or there is one sample), and g0² < −c·log(1 − a0²),
-        a0 = ⟨w0, w*⟩. "integration": none of these, and a short integration settled it. "stuck"
-        and "undecided" where there is no answer.
+        a0 = ⟨w0, w*⟩. "integration": none of these, and a short integration settled it. "linear":
+        the start is too near to S for that, and the flow linearised there settles it. "stuck" and
+        "undecided" where there is no answer.
     local : float or None
         The sign by the linearisation at S = {g = 0, yᵀAw = 0}, for least squares, starts within
         0.1 of it and two terms that do not cancel; None elsewhere. It is a first order, not a
@@ -109,16 +107,7 @@ def scale_sign(
 
 def _local(setup: Setup, c: float) -> float | None:
     """The sign of μg0 + c·yᵀAw0; None far from S, or exactly on its stable set."""
-    if setup.loss_at is not None:
+    found = at_rest(setup, c)
+    if found is None or found.distance > CLOSE or found.clear <= CLEAR:
         return None
-    root = math.sqrt(c) / setup.gstar  # in units, as all else; both terms are without this factor
-    setup, _ = setup.in_units(c)
-    steep = float(np.linalg.norm(setup.lam * setup.target))  # ‖Aᵀy‖
-    if max(abs(setup.g0), abs(setup.pull) / steep) > CLOSE:
-        return None
-    half = 0.5 * root * float(setup.lam @ setup.z0**2)  # of √c‖Aw0‖²
-    mu = steep**2 / (half + math.hypot(half, steep))
-    terms = mu * setup.g0, root * setup.pull
-    if abs(sum(terms)) <= CLEAR * (abs(terms[0]) + abs(terms[1])):
-        return None
-    return float(np.sign(sum(terms)))
+    return found.sign

@@ -81,6 +81,25 @@ class Setup:
         return self.loss(np.zeros_like(self.target))
 
     @property
+    def log_q0_square(self) -> float:
+        """log q0², also where next to nothing of the direction is seen and q0 is 1 to rounding."""
+        inside = float(self.z0 @ self.z0)
+        if inside < 0.5:
+            return float(np.log1p(-inside))
+        return 2.0 * float(np.log(self.q0)) if self.q0 > 0.0 else -np.inf
+
+    @property
+    def starts_lower(self) -> bool:
+        """Whether the loss at the start is under that at x = 0; of least squares by what the start
+        changes, since close to x = 0 a difference of losses would be rounding.
+        """
+        if self.loss_at is not None:
+            return self.start_loss < self.zero_loss
+        with np.errstate(over="ignore"):
+            gained = 0.5 * self.g0 * float(self.lam @ self.z0**2)
+        return bool(self.g0 * (gained - self.pull) < 0.0)
+
+    @property
     def pull(self) -> float:
         """−⟨w0, ∇f(0)⟩, yᵀAw0 for least squares: it decides the sign of the scale from g0 = 0."""
         return -float(self.z0 @ self.slope(np.zeros_like(self.target)))

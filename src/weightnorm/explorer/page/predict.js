@@ -2,7 +2,6 @@
 
 import { limitPerp, printedPerp } from "./limits.js";
 import { integrateFlow } from "./flow.js";
-import { excessLoss } from "./methods.js";
 
 const SIGN_ROUNDING = 1e-14;
 const CLEARLY = 1 - 1e-9; // a loss under this share of that at x = 0 can never return to it
@@ -13,9 +12,13 @@ export function limitSign(problem, start, ratio) {
   const { curvatures: lam, target: xi, rank, zeroLoss } = problem;
   let pull = 0;
   let steep = 0;
+  let inside = 0;
+  let curved = 0;
   for (let i = 0; i < rank; i++) {
     pull += start.seen[i] * lam[i] * xi[i];
     steep += (lam[i] * xi[i]) ** 2;
+    inside += start.seen[i] ** 2;
+    curved += lam[i] * start.seen[i] ** 2;
   }
   const g0 = start.scale;
   if (g0 === 0) {
@@ -24,14 +27,17 @@ export function limitSign(problem, start, ratio) {
   }
   const own = Math.sign(g0);
   const q0 = Math.abs(start.unseen);
-  const logF0 = q0 > 0 ? 2 * Math.log(q0) + g0 * (g0 / ratio) : -Infinity;
+  // where next to nothing is seen, q0 is 1 to rounding
+  const logQ2 = inside < 0.5 ? Math.log1p(-inside) : 2 * Math.log(q0);
+  const logF0 = q0 > 0 ? logQ2 + g0 * (g0 / ratio) : -Infinity;
   const aligned = g0 * pull > 0;
   if (rank === 1 && q0 > 0 && !aligned) {
-    const terms = 2 * Math.abs(Math.log(q0)) + g0 * (g0 / ratio);
+    const terms = Math.abs(logQ2) + g0 * (g0 / ratio);
     if (Math.abs(logF0) <= SIGN_ROUNDING * terms) return { sign: own, by: "stuck" };
   }
   const orthogonal = lam.every((v) => Math.abs(v - 1) <= 1e-12);
-  if (logF0 > 0 || excessLoss(problem, start.seen, g0) < zeroLoss || (orthogonal && aligned)) {
+  const lower = g0 * (0.5 * g0 * curved - pull) < 0; // than the loss at x = 0
+  if (logF0 > 0 || lower || (orthogonal && aligned)) {
     return { sign: own, by: "start" };
   }
   if (rank === 1 || isUnderBracket(problem, start, ratio)) {
