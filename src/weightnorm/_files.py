@@ -129,6 +129,16 @@ def reason(error: BaseException) -> str:
     return text or str(error) or type(error).__name__
 
 
+def is_regular(path: Path) -> bool:
+    """Whether there is a file, or a link to one: no folder, pipe or device, and no name that the
+    system refuses.
+    """
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _refuse(path: Path, error: Exception) -> None:
     if isinstance(error, UnwritableError):
         raise error

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ._files import is_regular
 from .problems.factorisation import LARGEST
 
 LARGEST_TARGET = 1e100  # held-out predictions may be off by many orders of magnitude more
@@ -35,7 +36,7 @@ def read_table(path: Path, labels: str | None = None) -> pd.DataFrame:
     numbers, none twice. `labels` is a column of class labels: they stay as they are written where
     a number would not keep that, as 007.
     """
-    if not path.is_file():
+    if not is_regular(path):
         raise TableError(f"{path} does not exist, or is no file")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = (

@@ -19,7 +19,8 @@ from .kernel_data import KernelData, Parts
 from .squares import LEAST_NORM, fit_one
 
 Array = NDArray[np.float64]
-APART = 1e8  # weights whose ratio is beyond this may leave samples to rounding
+APART = 1e8  # weights whose ratio is beyond this may leave samples to rounding …
+MISSED = 1e-6  # … which shows where a fit that reaches all of y misses so much of its largest
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,9 @@ def fit_kernel(
 def warn_of_weights(parts: Parts, data: KernelData, found: KernelFits) -> None:
     """Warn where weights are so far apart that rounding of the weighted kernel swallows samples
     which the kernel itself can tell apart: those are not fitted.
+
+    Either they no longer count in the rank, or an end that should pass through every sample is
+    measured to miss one.
     """
     (K, eps, noise), targets, starts, weights = parts
     if weights is None or float(weights.max()) <= APART * float(weights.min()):
@@ -154,17 +158,22 @@ def warn_of_weights(parts: Parts, data: KernelData, found: KernelFits) -> None:
         rank = alike.problem().rank
     except IndefiniteKernelError:  # the fit itself has warned of that
         return
-    if rank <= found.rank:
-        return
     values = K @ found.dual + found.intercept
     if starts is not None:
         values = values + starts * found.share
-    missed = float(np.abs(values - targets).max())
+    missed = np.abs(values - targets).max(axis=0)
+    whole = rank + int(data.shares.any()) >= len(K) and all(e.status == "limit" for e in found.ends)
+    if rank > found.rank:
+        what = f"leaves the weighted kernel a rank of {found.rank} in place of {rank}: samples"
+    elif whole and (missed > MISSED * np.abs(targets).max(axis=0)).any():
+        what = "decides what samples"
+    else:
+        return
     decades = float(np.log10(weights.max()) - np.log10(weights.min()))
+    end = "are not fitted" if rank > found.rank else "add to the fit, which misses them"
     warnings.warn(
-        f"sample_weight spans {decades:.0f} decades, and rounding leaves the weighted kernel a "
-        f"rank of {found.rank} in place of {rank}: samples with small weights are not fitted, by "
-        f"up to {missed:.3g}; give weights that span less, or leave those samples out",
+        f"sample_weight spans {decades:.0f} decades, and rounding {what} with small weights {end}, "
+        f"by up to {missed.max():.3g}; give weights that span less, or leave those samples out",
         UserWarning,
         stacklevel=3,
     )

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._files import is_regular
 from ..tables import TableError
 from .probabilities import log_probabilities
 
@@ -109,7 +110,7 @@ def read_model(path: Path) -> Model:
     TableError
         If the file is missing, truncated, or not of this format.
     """
-    if not path.is_file():
+    if not is_regular(path):
         raise TableError(f"{path} does not exist, or is no file")
     try:
         data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
@@ -160,7 +161,7 @@ def _texts(model: Model) -> bool:
         return False
     if not all(isinstance(name, str) for name in features):
         return False
-    if not all(isinstance(label, LABELS) for label in labels):
+    if not all(_is_label(label) for label in labels):
         return False
     whole = len(set(features)) == len(features) and len(set(labels)) == len(labels)
     return whole and model.multi_class in ("ovr", "softmax")
@@ -191,6 +192,11 @@ def _is_finite(value: Any) -> bool:
         return type(value) in (int, float) and math.isfinite(value)
     except OverflowError:  # a whole number beyond the largest float
         return False
+
+
+def _is_label(value: Any) -> bool:
+    """Whether it can name a class: NaN, for one, is no class, not even the same as itself."""
+    return isinstance(value, LABELS) and (not isinstance(value, float) or math.isfinite(value))
 
 
 def _rows(coefficients: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -132,8 +132,7 @@ class LinearModel(Problem):
                 return scaled.columns, scaled.lift
         matrix = self.reduce(samples=True).problem.matrix
         factors = self.factorisation
-        singular = factors.singular_values
-        return Columns(matrix / singular), lambda t: factors.lift(t / singular)
+        return Columns(matrix / factors.singular_values), partial(_unwhiten, factors)
 
     @property
     def is_factorised(self) -> bool:
@@ -201,6 +200,11 @@ class LinearModel(Problem):
     def _lsqr(self, right_side: Vector) -> Vector:
         found = solve(self.operator, right_side)
         return found.weights if found.converged else np.full(self.shape[1], np.nan)
+
+
+def _unwhiten(factors: Factorisation, t: Vector) -> Vector:
+    """The smallest weights x with A x = U t; a function of its own, so that it can be pickled."""
+    return factors.lift(t / factors.singular_values)
 
 
 def as_matrix(A: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._files import is_regular
 from ..problems.factorisation import require_squares
 from ..tables import TableError, read_table, split_table
 
@@ -69,7 +70,7 @@ def load_table(path: Path, target: str, drop: list[str]) -> Data:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    if not path.is_file():
+    if not is_regular(path):
         raise ValueError(f"{path.name} does not exist in {path.parent}")
     with _reading(path):
         file = path.open("rb")  # by itself: np.load leaves what it cannot read open

@@ -82,6 +82,8 @@ def load_config(path: Path) -> SweepConfig:
     'one'
     '''
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is no file")
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from .._files import PART, write_bytes
+from .._files import PART, is_regular, write_bytes
 from .._sources import AT, ENDING
 from .plan import Shard
 
@@ -98,6 +98,8 @@ def _read(path: Path, key: str, names: tuple[str, ...]) -> Stored | None:
 
 
 def _content(path: Path) -> Arrays:
+    if not is_regular(path):  # a pipe would be waited for, and a device never ends
+        raise FileNotFoundError(path)
     with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
         return _members(archive, os.fstat(file.fileno()).st_size)
 
