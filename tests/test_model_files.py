@@ -170,6 +170,13 @@ def test_a_prior_from_a_model_file(tmp_path):
     assert facts["share"] > 0.9
     assert facts["cv_score"] > 0.9
     assert facts["cv_score"] > facts["ridge_cv_score"] + 0.2
+    assert not any("of the prior" in text for text in facts["warnings"])
+    second.drop(columns=["x3", "x7"]).to_csv(tmp_path / "fewer.csv", index=False)
+    fewer = json.loads(
+        run("fit", str(tmp_path / "fewer.csv"), *command[2:], "--prior", str(model)).stdout
+    )
+    said = "2 of the 60 columns of the prior are not in this table and count for nothing: x3, x7"
+    assert said in fewer["warnings"]
     second.drop(columns="y").assign(z=0.0).to_csv(tmp_path / "other.csv", index=False)
     refused = run("fit", str(tmp_path / "second.csv"), "--target", "y", "--classify",
                   "--prior", str(model))  # fmt: skip

@@ -125,6 +125,7 @@ def fit_table(
         "ridge_cv_spread": float(beside.std()),
     }
     facts["warnings"] = sorted({str(note.message) for note in notes}) + _advice(facts)
+    facts["warnings"] += _left_out(prior, names)
     model = _model(last, scaler, features.columns, str(getattr(target, "name", "target")), facts)
     return Fitted(facts, model, last, standard, values)
 
@@ -140,6 +141,19 @@ def _advice(facts: dict[str, Any]) -> list[str]:
     if facts["status"] in ("separable", "quasi_separable") and facts["score_name"] == "accuracy":
         advice.append("separable classes: probabilities depend on tol, trust the labels only")
     return advice
+
+
+def _left_out(prior: Model | None, names: list[str]) -> list[str]:
+    """That a prior knows columns which the table has not."""
+    known = [] if prior is None else prior.features
+    gone = [name for name in known if name not in names]
+    if not gone:
+        return []
+    shown = ", ".join(gone[:8]) + (", …" if len(gone) > 8 else "")
+    return [
+        f"{len(gone)} of the {len(known)} columns of the prior are not in this table and count for "
+        f"nothing: {shown}"
+    ]
 
 
 class _PriorFit(WeightNormRegressorCV):
