@@ -377,6 +377,15 @@ def test_a_certificate_promises_no_end_while_the_norm_grows():
     assert 10 <= sum(promised) <= len(promised) - 10
 
 
+def test_a_certificate_promises_no_end_with_momentum():
+    """Its buffer moves w after the gradient has vanished."""
+    problem = wn.datasets.make_regression(3, 6, seed=0)
+    w, rule = wn.datasets.random_direction(6, seed=0), wn.BatchNorm(0.05, 0.05, momentum=0.5)
+    found = wn.certificate(problem, wn.run(rule, problem, 1.0, w, tolerance=1e-22))
+    assert np.isnan(found.predicted_error)
+    assert any("momentum moves w on" in note for note in found.notes)
+
+
 def test_a_certificate_promises_no_side_before_it_is_settled():
     problem = wn.datasets.make_regression(3, 6, condition_number=3.0, seed=0)
     w = wn.datasets.random_direction(6, seed=0)

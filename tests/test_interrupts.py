@@ -16,6 +16,7 @@ from weightnorm.engine.recording import Recorder
 PROBLEM = wn.datasets.make_regression(seed=0)
 W0 = wn.datasets.random_direction(50, seed=0)
 RULE = wn.RPGD(0.01, 0.01)
+RUN = sys.modules["weightnorm.run"]
 
 
 def press_at(monkeypatch, module, name, turn):
@@ -57,6 +58,16 @@ def test_every_step_that_was_made_has_its_record_once(monkeypatch, module, name,
         )
     result = stop.value.result
     np.testing.assert_array_equal(result.history.step, np.arange(0, result.num_steps + 1, 10))
+
+
+@pytest.mark.parametrize(("name", "recorded"), [("check_method", None), ("loop", [0])])
+def test_the_first_moments_of_a_run(monkeypatch, name, recorded):
+    """Before there is anything to record, and when only the start is there."""
+    press_at(monkeypatch, RUN, name, 1)
+    with pytest.raises(wn.Interrupted) as stop:
+        wn.run(RULE, PROBLEM, 2.0, W0, record=10, tolerance=0, max_steps=100)
+    result = stop.value.result
+    assert (None if result is None else result.history.step.tolist()) == recorded
 
 
 def test_a_run_that_is_finished_is_not_lost(monkeypatch):

@@ -49,7 +49,42 @@ def test_signs_that_rounding_cannot_change_are_not_warned_of(scale, direction):
         wn.run(wn.RPGD(0.02, 0.02 * RATIO), OPPOSED, scale, direction, max_steps=3)
 
 
-@pytest.mark.parametrize("size", [1e-5, 1e-7, 1e-8, 1e-10, 1e-13])
+def test_a_part_that_is_taken_for_nothing_may_be_as_much():
+    """Up to 64 eps of a direction count as none, and grow like any other."""
+    problem, ratio = wn.LeastSquares([[1.0, 0.0]], [1.0]), 3 / (2 * np.log(0.009 / 1e-15))
+    for call in (
+        lambda: theory.flow_limit(problem, 2.0, [1.0, 1.3e-14], ratio),
+        lambda: wn.run(wn.RPGD(0.05, 0.05 * ratio), problem, 2.0, [1.0, 1.3e-14], max_steps=3),
+    ):
+        with pytest.warns(RuntimeWarning, match="to rounding"):
+            call()
+
+
+def test_no_sign_is_claimed_that_rounding_of_the_direction_decides():
+    problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
+    assert not theory.scale_sign(problem, -1e-20, [1e-16, 1.0]).applies
+    assert not theory.scale_sign(problem, 1.5, [-1.0, 5e-15], 1.5**2 / 80).applies
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        A, y, c = rng.normal(size=(2, 4)), rng.normal(size=2), 10 ** rng.uniform(-1, 1)
+        size = 10 ** rng.uniform(-13.5, -10)
+        w0 = np.linalg.svd(A)[2][3] - size * (A.T @ y) / np.linalg.norm(A.T @ y)
+        with mpmath.workdps(50):
+            pull = sum(
+                mpmath.mpf(float(b)) * mpmath.mpf(float(a)) * mpmath.mpf(float(w))
+                for b, row in zip(y, A, strict=True)
+                for a, w in zip(row, w0, strict=True)
+            ) / mpmath.norm(mpmath.matrix(list(map(float, w0))))
+            seen = mpmath.norm(mpmath.matrix(A.tolist()) * mpmath.matrix(w0.tolist())) ** 2
+            steep = mpmath.norm(mpmath.matrix((A.T @ y).tolist()))
+            mu = (-c * seen + mpmath.sqrt((c * seen) ** 2 + 4 * c * steep**2)) / 2
+            g0 = float(-c * pull / mu * (1 + rng.choice([-1, 1]) * 10 ** rng.uniform(-3, -0.5)))
+            sign = float(mpmath.sign(mu * g0 + c * pull))
+        found = theory.scale_sign(wn.LeastSquares(A, y), g0, w0, c)
+        assert found.sign == sign or not found.applies
+
+
+@pytest.mark.parametrize("size", [1e-5, 1e-7, 1e-8, 1e-10, 1e-11])
 @pytest.mark.parametrize("factor", [0.5, 0.99, 1.01, 2.0])
 def test_one_sample_of_which_next_to_nothing_is_seen(size, factor):
     """The scale keeps its sign exactly where g0² > −c·log(1 − |w0∥|²), about c|w0∥|²."""

@@ -24,9 +24,8 @@ from .theory._root import perp_at_the_end
 from .theory.potential import divergence
 
 NOT_KNOWN = "not known"
-# the relative gradient under which ‖w‖ of batch norm has all but stopped growing: it gains about
-# the square of that, and up to a hundred times as much was measured where steps are nearly unstable
-AT_REST = 1e-6
+AT_REST = 1e-6  # the relative gradient under which ‖w‖ of batch norm has all but stopped growing
+LEFT = 400.0  # its gain over η and what is left of the loss; 100 was measured with unstable steps
 ROUNDING = 1e-9  # of ‖x‖: how well the end of batch norm is known then
 
 
@@ -50,7 +49,7 @@ class Assessment:
     predicted_error : float
         How far from there it says that a run may end, once its gradient is zero; NaN where it gives
         no number, 0 where the end is exact. That of batch norm moves for as long as ‖w‖ grows: it
-        is given once the relative gradient is under 1e-6, to 1e-9 of ‖x‖ (measured, not proved).
+        is given without momentum, once the relative gradient is under 1e-6 (measured, not proved).
     distance : float
         ‖x − predicted.weights‖.
     relative_gradient : float
@@ -217,8 +216,11 @@ def _batch_norm(
     slope: float,
     notes: list[str],
 ) -> tuple[Limit, float]:
-    """The end by the ‖w‖ there is now, which moves it for as long as it grows: every step adds
-    η²‖∇_w‖² to ‖w‖², so that little is added where the gradient is small.
+    """The end by the ‖w‖ there is now, and how far what ‖w‖ still gains may move it.
+
+    A step adds η²‖∇_w‖² to ‖w‖² and takes about η‖∇_w‖² off the loss: ‖w‖² gains no more than a
+    multiple of η times what is left of the loss. Momentum goes on moving w where gradients vanish,
+    so nothing is promised with it.
     """
     assert result._resume.origin is not None
     (eta, gamma), start_norm, (g0, unit) = steps, result._resume.start_norm, result._resume.origin
@@ -226,20 +228,28 @@ def _batch_norm(
     settled = result.loss < float(problem.zero_loss)
     sign = float(np.sign(result.scale)) if settled else None
     grown = max(0.0, (float(result.direction_norm) / start_norm) ** 2 - 1.0)
-    found = batchnorm_limit(problem, g0, unit, gamma / eta * start_norm**2, grown=grown, sign=sign)
+    batches = problem.shape[0] / (method.batch_size or problem.shape[0])
+    left = LEFT * batches * eta * max(result.loss - float(problem.floor), 0.0) / start_norm**2
+    found, later = (
+        batchnorm_limit(problem, g0, unit, gamma / eta * start_norm**2, grown=each, sign=sign)
+        for each in (grown, grown + left)
+    )
     unknown = list(found.failing)
     if sign is None:
         unknown.append(
             "the loss is not under that of zero weights yet, so the scale may still end with "
             "either sign"
         )
-    if not slope <= AT_REST:
+    if method.momentum:
+        unknown.append("momentum moves w on after the gradient has vanished, and the end with it")
+    elif not slope <= AT_REST:
         unknown.append(
             f"‖w‖ still grows, and the end moves with it, until the relative gradient, now "
             f"{slope:.2g}, is under {AT_REST:g}; go on with start="
         )
     notes += [f"not promised: {text}" for text in unknown]
-    return found, np.nan if unknown else ROUNDING * found.norm
+    error = ROUNDING * found.norm + found.perp_norm - later.perp_norm
+    return found, np.nan if unknown else error
 
 
 def _decayed(

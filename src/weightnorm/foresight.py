@@ -42,10 +42,10 @@ def outlook(method: Any, problem: Any) -> Say | None:
 
 def rounding_decides(problem: Any, ratio: float, scales: Array, units: Array) -> str:
     """That starts in the row space may leave it by rounding alone; "" where they do not."""
+    from .problems.reduction import NEGLIGIBLE
     from .theory.limits import (
         ROUNDING_DECIDES,
         SIGN_BY_ROUNDING,
-        UNSEEN,
         VAGUE,
         limit_perp,
         sign_by_rounding,
@@ -56,10 +56,10 @@ def rounding_decides(problem: Any, ratio: float, scales: Array, units: Array) ->
     full = problem.shape[1] == problem.factorisation.singular_values.size
     if full or not (ratio > 0.0 and gstar > 0.0):
         return ""
-    inside = units[problem.reduce().enter(units)[:, -1] <= UNSEEN]
+    inside = units[problem.reduce().enter(units)[:, -1] <= NEGLIGIBLE]
     if not len(inside):
         return ""
-    kept = float(limit_perp(np.abs(scales).max(), gstar, UNSEEN, ratio))
+    kept = float(limit_perp(np.abs(scales).max(), gstar, NEGLIGIBLE, ratio))
     if kept > VAGUE * np.hypot(gstar, kept):
         return ROUNDING_DECIDES.format(kept)
     farthest = {float(scales.min()), float(scales.max())}

@@ -35,7 +35,7 @@ from .problems import Frame, Problem
 from .result import Interrupted, Result, Status
 
 MAX_STEPS = 1_000_000
-FELT = 60.0  # g0²/c, from which on rounding off the row space may be felt at the end
+FELT = 50.0  # g0²/c, from which on rounding off the row space may be felt at the end
 UNIT = 1e-12  # how far from 1 the norm of a unit direction may be by rounding
 SAME_PLACE = 1e-6  # relative: other coordinates are off by as much as the weights themselves
 STATUSES = tuple(Status)
@@ -121,13 +121,13 @@ def run(
     >>> rpgd.status == "converged"
     True
     """
-    check_method(method, problem)
-    tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
-    every, kept = _what_to_record(record, keep)
-    reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
-    _check_start(problem, scale, direction, start_values, start)
     try:
+        check_method(method, problem)
+        tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
+        max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
+        every, kept = _what_to_record(record, keep)
+        reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
+        _check_start(problem, scale, direction, start_values, start)
         if start is None:
             direction = problem.start_direction(direction, start_values)
             unit = problem.unit_direction("direction", direction, columns(method))
@@ -161,7 +161,10 @@ def run(
     except KeyboardInterrupt:
         with held():
             if result is None:
-                begun.batch.advance(0)  # the loss and the step number become those of the state
+                # the loss and the step number become those of the state, which is recorded
+                begun.batch.advance(0, 0 if recorder is None else recorder.every)
+                if recorder is not None:
+                    recorder.add(begun.batch.passed)
                 count = begun.batch.clock - begun.clock
                 message = f"interrupted after {count} steps; go on with start="
                 result = begun.result(Status.MAX_STEPS, message, recorder, kept)

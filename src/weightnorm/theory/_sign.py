@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 ROUNDING = 1e-14  # relative to its two terms, log F0 is known no better
 FARTHER = 8  # doublings of the scale until its sign should be kept
 CLOSE = 1e-6  # how well a critical scale is known, relatively
+OF_DIRECTIONS = 1e-14  # how well the parts of a unit direction are known
 TOO_NEAR = 1e-7  # to S for an integration: it would lose the digits that decide …
 CLEARLY_LINEAR = 1e-4  # … so the flow linearised at S must, whose terms do not cancel beyond this
 CLEARLY = 1 - 1e-9  # a loss under this share of that at x = 0 can never return to it
@@ -39,7 +40,7 @@ def limit_sign(setup: Setup, c: float) -> tuple[float, Assumption]:
 def decide(setup: Setup, c: float) -> tuple[float, str]:
     """sign(g∞), and what decides it: "pull" from g0 = 0, "start" where the scale keeps its sign,
     "bracket" for y an eigenvector of AAᵀ, "integration", "linear" where a start is too near to S
-    for one; "stuck" in S, and "undecided".
+    for one; "stuck" in S, and "undecided", also where rounding of the direction decides.
     """
     if setup.g0 == 0.0:
         steepest = scaled_norm(setup.slope(np.zeros_like(setup.target)))
@@ -47,6 +48,9 @@ def decide(setup: Setup, c: float) -> tuple[float, str]:
             return 1.0, "stuck"
         return float(np.sign(setup.pull)), "pull"
     own = float(np.sign(setup.g0))
+    nearby = at_rest(setup, c)
+    if nearby is not None and nearby.rounded:
+        return nearby.sign or own, "undecided"
     with np.errstate(over="ignore"):  # a start in the row space has F0 = 0, however small c is
         log_f0 = setup.log_q0_square + setup.g0 * (setup.g0 / c) if setup.q0 > 0 else -np.inf
     aligned = setup.g0 * setup.pull > 0
@@ -59,7 +63,6 @@ def decide(setup: Setup, c: float) -> tuple[float, str]:
         return own, "start"
     if single or _under_the_bracket(setup, c):
         return float(np.sign(setup.pull)), "bracket"
-    nearby = at_rest(setup, c)
     if nearby is not None and nearby.distance < TOO_NEAR:
         return nearby.sign, "linear" if nearby.clear > CLEARLY_LINEAR else "undecided"
     sign, done = _integrated_sign(setup, c)
@@ -78,11 +81,14 @@ class Nearby:
         That of μg0 + c·yᵀAŵ0.
     clear : float
         How much of the sizes of these two terms their sum has: 0 where they cancel.
+    rounded : bool
+        Whether the sum is no more than what rounding of the direction makes of it.
     """
 
     distance: float
     sign: float
     clear: float
+    rounded: bool
 
 
 def at_rest(setup: Setup, c: float) -> Nearby | None:
@@ -99,7 +105,8 @@ def at_rest(setup: Setup, c: float) -> Nearby | None:
     turn = abs(setup.g0) / root if root > 0.0 else math.inf
     distance = max(abs(setup.g0), turn, abs(setup.pull) / steep)
     clear = abs(sum(terms)) / sizes if sizes > 0.0 else 0.0
-    return Nearby(distance, float(np.sign(sum(terms))), clear)
+    rounded = abs(sum(terms)) <= OF_DIRECTIONS * root * steep
+    return Nearby(distance, float(np.sign(sum(terms))), clear, rounded)
 
 
 def _under_the_bracket(setup: Setup, c: float) -> bool:

@@ -380,7 +380,9 @@ def warn_of_doubt(setup: Setup, c: float, norm: float, stack: int = 3) -> Assump
     """Warn where the end hinges on a part of the start that is known too little of; and the
     assumption that it does not.
     """
-    rounding = UNSEEN * (2.0 * setup.q0 + UNSEEN) if setup.free else 0.0
+    # what is under NEGLIGIBLE is taken for nothing, so that nothing may be as much
+    least = UNSEEN if setup.q0 > 0.0 else NEGLIGIBLE
+    rounding = least * (2.0 * setup.q0 + least) if setup.free else 0.0
     error = setup.unseen_error + rounding
     squares = setup.q0**2 + error * np.array([-1.0, 1.0])
     ends = limit_perp(setup.g0, setup.gstar, np.sqrt(np.clip(squares, 0.0, 1.0)), c)

@@ -7,9 +7,11 @@ from typing import Any
 
 from .. import _validate
 from ._sign import STUCK, UNDECIDED, at_rest, decide
+from .limits import sign_by_rounding
 from .setup import Setup, require_target, set_up_convex
 from .statement import Statement, assume
 
+NOT_BY_ROUNDING = "rounding of the start's part off the row space does not decide the sign"
 CLOSE = 0.1  # the distance from S up to which the local rule is offered …
 CLEAR = 0.5  # … where its two terms do not cancel to under this share of their sizes
 
@@ -100,7 +102,11 @@ def scale_sign(
         sign=sign,
         decided_by=how,
         local=_local(setup, c),
-        assumptions=(assume(STUCK, how != "stuck"), assume(UNDECIDED, how != "undecided")),
+        assumptions=(
+            assume(STUCK, how != "stuck"),
+            assume(UNDECIDED, how != "undecided"),
+            assume(NOT_BY_ROUNDING, not sign_by_rounding(setup, c)),
+        ),
         paper="beyond the paper",
     )
 
@@ -108,6 +114,6 @@ def scale_sign(
 def _local(setup: Setup, c: float) -> float | None:
     """The sign of μg0 + c·yᵀAw0; None far from S, or exactly on its stable set."""
     found = at_rest(setup, c)
-    if found is None or found.distance > CLOSE or found.clear <= CLEAR:
+    if found is None or found.rounded or found.distance > CLOSE or found.clear <= CLEAR:
         return None
     return found.sign
