@@ -131,6 +131,7 @@ def test_formulas_at_the_ends_of_the_numbers():
     assert found.closer
     assert found.critical_ratio == pytest.approx(wanted, rel=1e-12)
     assert theory.wn_beats_gd(2.0748, 4.844e-292, 1.0, 2.387).closer
+    assert theory.wn_beats_gd(-2.07e140, 3.46e-199, 1.0, 3.16e-33).closer
     near = 1.0 - 1e-8
     exact = 1.0 / math.sqrt((1.0 - near) * (1.0 + near))
     assert theory.wn_beats_gd(1.0, 1.0, near).threshold == pytest.approx(exact, rel=1e-15)

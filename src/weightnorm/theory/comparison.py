@@ -92,10 +92,11 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
     else:  # D = g*² to rounding; g0 = 0 keeps nothing that could be kept less
         logarithm = log(share) if share < np.inf or g0 == 0 else log(gstar) - log(abs(g0))
         critical = gstar * (gstar / (2.0 * logarithm))
-    closer = ratio < critical if share > parallel else ratio > critical
+    inside = abs(g0) * parallel
+    closer = ratio < critical if gstar > inside else ratio > critical
     return Comparison(
-        direction_turns_in=abs(g0) * parallel < gstar,
-        closer=closer and share != parallel and q0 > 0,
+        direction_turns_in=inside < gstar,
+        closer=closer and gstar != inside and q0 > 0,
         threshold=gstar / parallel if parallel > 0 else np.inf,
         critical_ratio=critical,
         assumptions=(
