@@ -204,3 +204,18 @@ def test_a_problem_is_pickled_after_its_minimum_too(shape):
     found = problem.minimum()
     again = pickle.loads(pickle.dumps(problem)).minimum()
     np.testing.assert_array_equal(again.weights, found.weights)
+
+
+@pytest.mark.parametrize("model", [wn.WeightNormRegressor(), wn.WeightNormKernelRegressor()])
+def test_targets_of_different_lengths_are_named(model):
+    with pytest.raises(ValueError, match="y is not a rectangular array of numbers"):
+        model.fit([[1.0], [2.0]], [[1.0, 2.0], [3.0]])
+
+
+def test_a_power_of_the_norm_that_overflows_is_recorded_as_infinite():
+    step = wn.schedules.scaled(0.01, 0.0, -1e6)
+    rule = wn.WeightNorm(0.1, step, initial_norm=0.1)
+    problem = wn.datasets.make_regression(3, 6, seed=0)
+    result = wn.run(rule, problem, 0.5, np.ones(6), record=1, keep="invariant", max_steps=5)
+    assert result.status == "diverged"
+    assert np.isinf(result.history.ratio).all()

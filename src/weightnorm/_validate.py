@@ -236,6 +236,14 @@ def _as_array(name: str, value: object) -> NDArray[Any]:
     return result
 
 
+def is_text(name: str, value: object) -> bool:
+    """Whether an array, or what makes one, holds text; refused where its rows differ in length."""
+    try:
+        return np.asarray(value).dtype.kind in "US"
+    except ValueError as error:
+        raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
+
+
 def precision(name: str, value: object) -> float:
     """The spacing eps of the numbers that a user gave: that of single precision for float32."""
     dtype = _as_array(name, value).dtype

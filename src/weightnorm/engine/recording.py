@@ -113,7 +113,7 @@ def _ratios(run: Any, records: Records, wanted: bool) -> Any:
     if run.problem.has_columns or not records.step.size:
         return nothing
     before = np.maximum(records.step - 1, 0)
-    g, norm = np.abs(records.scale), run.start_norm
+    g, norm = np.abs(records.scale), np.float64(run.start_norm)  # whose powers may overflow
 
     def size(step: StepSize) -> Any:
         return step.schedule(before) * step.factor * g**step.scale_power * norm**step.norm_power

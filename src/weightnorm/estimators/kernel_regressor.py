@@ -174,7 +174,7 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
         options = self._options(METHODS)
         _validate.squarable("scale", self.scale)
         intercept = self._intercept()
-        if np.asarray(y).dtype.kind in "US":
+        if _validate.is_text("y", y):
             raise ValueError("y is text; give numbers")
         given = X
         X, y = self._checked(X, y, y_numeric=True, multi_output=True)

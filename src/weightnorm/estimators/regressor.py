@@ -174,7 +174,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         """
         options = self._options(METHODS)
         loss = _validate.choice("loss", self.loss, LOSSES)
-        if np.asarray(y).dtype.kind in "US":
+        if _validate.is_text("y", y):
             raise ValueError("y is text; give numbers, or use WeightNormClassifier")
         X, y = self._data(X, y, y_numeric=True, multi_output=loss != "poisson")
         require_squares(X)
