@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from .._interrupts import held
 from ..methods.contract import Array, Method, expand
 from ..methods.registry import COMPILED
 from ..problems import Problem
@@ -255,10 +256,11 @@ def start(
     one = methods[0] if isinstance(methods, Sequence) else methods
     backend = backend_of(one, problem, compiled)
     several = [_begun(m, s) for m, s in zip(_many(methods), _many(starts), strict=True)]
-    if backend.shares_methods:
-        batch: Batch = backend(_many(methods), problem, several, low, threads)
-    else:
-        batch = backend(one, problem, several[0], low, threads)
+    with held():  # numba compiles here, and cannot go on where Ctrl-C broke it off
+        if backend.shares_methods:
+            batch: Batch = backend(_many(methods), problem, several, low, threads)
+        else:
+            batch = backend(one, problem, several[0], low, threads)
     if several[0].limit is None:
         batch.set_limit(divergence_limit(batch.loss, problem.zero_loss))
     return batch
