@@ -13,9 +13,9 @@ from fuzz_values import UserError
 from sklearn.exceptions import NotFittedError
 
 import weightnorm as wn
-from weightnorm.planning import Plan
-from weightnorm.problems.nuclear_norm import MinimumNuclearNorm
-from weightnorm.step_search import StepSearch
+from weightnorm.advice.planning import Plan
+from weightnorm.problems.sensing.nuclear_norm import MinimumNuclearNorm
+from weightnorm.runs.step_search import StepSearch
 from weightnorm.theory import Limit, Statement
 
 # scikit-learn asks for the second

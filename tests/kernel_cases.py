@@ -6,8 +6,8 @@ import numpy as np
 
 import weightnorm as wn
 from weightnorm.problems import Frame
-from weightnorm.problems.factorisation import Explicit, Factorisation
-from weightnorm.problems.reduction import RowSpace
+from weightnorm.problems.coordinates.factorisation import Explicit, Factorisation
+from weightnorm.problems.coordinates.reduction import RowSpace
 
 EPS = np.finfo(float).eps
 CONDITIONS = (1.0, 10.0, 1e3, 1e5)  # of A

@@ -467,7 +467,7 @@ def test_entries_near_the_largest_float_are_no_error():
 
 
 def test_a_curvature_step_on_a_problem_without_curvature_names_both():
-    from weightnorm.schedules import bind_steps
+    from weightnorm.methods.schedules import bind_steps
 
     class Sensing:
         pass

@@ -328,7 +328,7 @@ class TestMutants:
     @pytest.mark.parametrize("claim", ["flow-limit", "invariant-drift"])
     def test_a_wrong_reduction_is_noticed(self, monkeypatch, claim):
         """The simulations do not share the reduction with the predictions."""
-        from weightnorm.problems.reduction import RowSpace
+        from weightnorm.problems.coordinates.reduction import RowSpace
 
         start = RowSpace.start
 

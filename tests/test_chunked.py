@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
-from weightnorm.problems.factorisation import rounding
-from weightnorm.problems.tsqr import folded, tree, triangle
+from weightnorm.problems.coordinates.factorisation import rounding
+from weightnorm.problems.dask.tsqr import folded, tree, triangle
 
 CHUNKS = {
     "one block": lambda long: long,

@@ -8,7 +8,7 @@ from chunked_cases import close, counted, da, in_blocks, problem
 from threadpoolctl import threadpool_limits
 
 import weightnorm as wn
-from weightnorm.problems import passes
+from weightnorm.problems.dask import passes
 
 # Progress, cost, and what is refused.
 

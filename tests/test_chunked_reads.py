@@ -7,7 +7,7 @@ import pytest
 from chunked_cases import close, counted, da, in_blocks, problem
 
 import weightnorm as wn
-from weightnorm.planning import plan
+from weightnorm.advice.planning import plan
 
 # How often the data is read.
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import weightnorm as wn
-from weightnorm.problems.margin import find_margin
+from weightnorm.problems.minimum.margin import find_margin
 
 
 def irls(X, y, weights=None):

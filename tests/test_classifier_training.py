@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 import weightnorm as wn
-from weightnorm.problems.logits import Logits
+from weightnorm.problems.linear.logits import Logits
 
 
 @pytest.mark.parametrize("method", ["rpgd", "wn", "gd"])

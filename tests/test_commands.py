@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from commands import WRITING, commands, run
 
-from weightnorm import _files
+from weightnorm._support import files as _files
 from weightnorm.experiments import search
 from weightnorm.experiments.runs import Settings
 
@@ -20,10 +20,10 @@ def no_work(monkeypatch):
     """Every command's work, made to fail the test."""
     from weightnorm import certificate
     from weightnorm.bench import cases
-    from weightnorm.estimators import table
     from weightnorm.experiments import EXPERIMENTS
     from weightnorm.explorer import build, describe
     from weightnorm.sweeps import execute
+    from weightnorm.tables import fit as table
 
     def work(*_, **__):
         pytest.fail("work began before the path was tried")

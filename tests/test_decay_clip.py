@@ -367,7 +367,7 @@ def test_which_backend_has_which_option():
 
 
 def test_the_exact_limits_are_not_drawn_over_decayed_runs():
-    from weightnorm.grids import exact_norms
+    from weightnorm.runs.grids import exact_norms
 
     methods = {
         "gd": wn.GradientDescent(0.05),

@@ -11,7 +11,7 @@ import pytest
 from engine_cases import METHODS, RNG, W0, A
 
 import weightnorm as wn
-from weightnorm._pool import share
+from weightnorm._support.pool import share
 from weightnorm.engine import kernels
 from weightnorm.engine.backends import diagonal
 from weightnorm.engine.batch import Start

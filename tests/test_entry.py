@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
-from weightnorm.problems.lapack import fold_rows
+from weightnorm.problems.dask.lapack import fold_rows
 from weightnorm.problems.losses import Squared
 
 NUMBERS = np.arange(1.0, 41.0)

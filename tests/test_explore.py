@@ -11,7 +11,7 @@ from commands import plain, run
 from explorer_cases import PROBLEM, W, check, inlined, write_assets
 
 import weightnorm as wn
-from weightnorm import _files
+from weightnorm._support import files as _files
 from weightnorm.explorer import build
 from weightnorm.explorer.describe import describe
 from weightnorm.explorer.table import standardized, table_problem
@@ -253,7 +253,7 @@ def test_a_table_needs_no_more_than_pandas(fake, houses, monkeypatch):
     command = ("explore", houses, "--target", "price", "--no-open", "--out", out)
     assert run(*command).exit_code == 0
     monkeypatch.setitem(sys.modules, "pandas", None)
-    monkeypatch.delitem(sys.modules, "weightnorm.tables", raising=False)
+    monkeypatch.delitem(sys.modules, "weightnorm.tables.read", raising=False)
     result = run(*command)
     assert result.exit_code == 1
     assert "explore needs pandas for a table: install weightnorm[all]" in result.stderr

@@ -195,7 +195,7 @@ def test_comparisons_take_finite_real_numbers_only(bad):
 def test_too_large_to_factorise_is_said_before_trying_with_the_way_out(monkeypatch):
     import scipy.sparse
 
-    from weightnorm.problems import factorisation
+    from weightnorm.problems.coordinates import factorisation
 
     monkeypatch.setattr(factorisation, "physical_memory", lambda: 2.0**35)
     A = scipy.sparse.random_array(

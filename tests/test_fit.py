@@ -173,7 +173,7 @@ def test_an_extreme_target_gives_valid_json(table, tmp_path, size, options):
 
 
 def test_an_overflow_inside_the_fit_is_told(table, tmp_path, monkeypatch):
-    from weightnorm.estimators import table as tables
+    from weightnorm.tables import fit as tables
 
     def fail(*_):
         raise OverflowError(34, "Numerical result out of range")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
-from weightnorm import foresight
-from weightnorm.schedules import curvature, stable, two_phase
+from weightnorm.advice import foresight
+from weightnorm.methods.schedules import curvature, stable, two_phase
 
 PROBLEM = wn.datasets.make_regression(condition_number=3.0, seed=0)
 PLANE = wn.LeastSquares([[1.0, 0.0]], [1.0])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
-from weightnorm.grids import count_statuses, describe_statuses, exact_norms, step_ratio
+from weightnorm.runs.grids import count_statuses, describe_statuses, exact_norms, step_ratio
 from weightnorm.sweeps import SweepConfig, rerun, run_sweep
 
 STEPS = [0.02, 0.05]

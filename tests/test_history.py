@@ -241,7 +241,7 @@ class TestFlowTimes:
         assert late.status == "converged"
 
     def test_an_integration_that_gets_to_no_time_says_where_it_got(self, problem, w0, monkeypatch):
-        monkeypatch.setattr("weightnorm._flow_ode.MAX_STEPS", 5)
+        monkeypatch.setattr("weightnorm.flows.ode.MAX_STEPS", 5)
         for times in ([100.0, 1000.0], [0.0, 100.0, 1000.0]):
             flow = wn.flow(problem, 2.0, w0, times=times)
             assert flow.status == "max_steps"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
-from weightnorm._interrupts import held
+from weightnorm._support.interrupts import held
 from weightnorm.engine import batch, recording
 from weightnorm.engine.backends import diagonal, rules
 from weightnorm.engine.recording import Recorder
@@ -16,7 +16,7 @@ from weightnorm.engine.recording import Recorder
 PROBLEM = wn.datasets.make_regression(seed=0)
 W0 = wn.datasets.random_direction(50, seed=0)
 RULE = wn.RPGD(0.01, 0.01)
-RUN = sys.modules["weightnorm.run"]
+RUN = sys.modules["weightnorm.runs.run"]
 
 
 def press_at(monkeypatch, module, name, turn):

@@ -51,7 +51,7 @@ def test_limits_of_an_array_chunked_both_ways():
 
 
 def test_an_iteration_that_ran_out_says_so(monkeypatch):
-    from weightnorm.problems import iterative
+    from weightnorm.problems.coordinates import iterative
     from weightnorm.theory import iterative as limits
 
     memory = problem(30, 40, 1e4)

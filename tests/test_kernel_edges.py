@@ -13,7 +13,7 @@ from test_kernel_regressor import data
 import weightnorm as wn
 from weightnorm import theory
 from weightnorm.estimators.kernels import rbf_noise
-from weightnorm.problems.gram import centre
+from weightnorm.problems.kernel.gram import centre
 
 Kernel, Regressor = wn.KernelLeastSquares, wn.WeightNormKernelRegressor
 

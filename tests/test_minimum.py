@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 import weightnorm as wn
-from weightnorm.problems.centred import Centred
 from weightnorm.problems.intercept import Weighted, WithIntercept, second_derivative
+from weightnorm.problems.linear.centred import Centred
 from weightnorm.problems.losses import Huber, Logistic, Poisson
-from weightnorm.problems.margin import find_margin
-from weightnorm.problems.whitening import Columns, by_gram, by_scaling
+from weightnorm.problems.minimum.margin import find_margin
+from weightnorm.problems.minimum.whitening import Columns, by_gram, by_scaling
 
 LOSSES = ("logistic", "poisson", "huber")
 

@@ -9,8 +9,8 @@ from commands import plain, run
 from sklearn.datasets import load_iris
 
 import weightnorm as wn
-from weightnorm.estimators.model_file import read_model
-from weightnorm.tables import TableError, dropped, read_table
+from weightnorm.tables.model_file import read_model
+from weightnorm.tables.read import TableError, dropped, read_table
 
 
 @pytest.fixture

@@ -11,7 +11,12 @@ from pages import ROOT, load
 from scipy import stats
 
 from weightnorm.experiments.network import analysis, execute, protocol
-from weightnorm.experiments.network.analysis import Interval, interval, over_settings, verdict
+from weightnorm.experiments.network.analysis import (
+    Interval,
+    interval,
+    over_settings,
+    verdict,
+)
 from weightnorm.experiments.network.dataset import from_dataset, to_dataset
 from weightnorm.experiments.network.hypotheses import HYPOTHESES
 from weightnorm.experiments.network.protocol import ARMS, FULL, Shard

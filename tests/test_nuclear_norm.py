@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
-from weightnorm.problems.nuclear_norm import certify
+from weightnorm.problems.sensing.nuclear_norm import certify
 
 
 def known():
@@ -81,7 +81,7 @@ def test_a_tampered_solution_is_refused(index):
 
 
 def test_an_inaccurate_solver_is_not_believed(monkeypatch):
-    from weightnorm.problems import nuclear_norm
+    from weightnorm.problems.sensing import nuclear_norm
 
     original = nuclear_norm._ask
 

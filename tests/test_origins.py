@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import weightnorm as wn
-from weightnorm._blas import controller, one_thread
+from weightnorm._support.blas import controller, one_thread
 from weightnorm.sweeps import run, store
 from weightnorm.sweeps.config import SweepConfig
 from weightnorm.sweeps.environment import environment

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
-from weightnorm.approach import approach
+from weightnorm.advice.approach import approach
 from weightnorm.theory import general_matrix, plan
 
 

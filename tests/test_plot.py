@@ -10,9 +10,9 @@ import pytest
 import weightnorm as wn
 from weightnorm.experiments import EXPERIMENTS
 from weightnorm.experiments.runs import Settings
-from weightnorm.grids import exact_norms
 from weightnorm.plot.phase import draw_phase, phase_data
 from weightnorm.plot.style import LOOKS, OTHERS, looks
+from weightnorm.runs.grids import exact_norms
 
 SCALES = [0.5, 1.0, 2.0, 3.0]
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from weightnorm._pool import run_all, share
+from weightnorm._support.pool import run_all, share
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -39,7 +39,7 @@ def test_the_cost_of_an_item_does_not_grow_with_their_number():
     """Counted, not timed: the futures looked at per answer."""
     from concurrent import futures
 
-    import weightnorm._pool as pool
+    import weightnorm._support.pool as pool
 
     looked, wait = [0], futures.wait
 

@@ -10,7 +10,7 @@ from cases import MATRICES
 from scipy.sparse.linalg import LinearOperator
 
 import weightnorm as wn
-from weightnorm.problems.factorisation import factorise
+from weightnorm.problems.coordinates.factorisation import factorise
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
@@ -105,7 +105,7 @@ def test_dense_factorisation_holds_one_copy_of_the_data():
 
 
 def test_the_factorisation_is_computed_once(monkeypatch):
-    from weightnorm.problems import linear
+    from weightnorm.problems.linear import model as linear
 
     calls = []
     monkeypatch.setattr(linear, "factorise", lambda A, **o: calls.append(1) or factorise(A, **o))
@@ -130,7 +130,7 @@ def test_float64_data_is_not_copied():
 
 
 def test_a_rest_is_clean_even_of_a_vector_that_is_nearly_along():
-    from weightnorm.problems.reduction import _rest
+    from weightnorm.problems.coordinates.reduction import _rest
 
     along = np.random.default_rng(0).standard_normal(7)
     along /= np.linalg.norm(along)

@@ -6,7 +6,7 @@ import re
 import pytest
 from commands import plain, run
 
-from weightnorm.tables import TableError, read_table
+from weightnorm.tables.read import TableError, read_table
 
 RAGGED = {
     "a,y\n1,5,2\n": (2, 2, 3),  # pandas: a = 5, y = 2

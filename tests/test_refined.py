@@ -6,7 +6,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import weightnorm as wn
-from weightnorm.problems import least_squares
+from weightnorm.problems.linear import least_squares
 
 EPS = np.finfo(np.float64).eps
 

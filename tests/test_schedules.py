@@ -6,7 +6,7 @@ import pytest
 import weightnorm as wn
 from weightnorm import schedules
 from weightnorm.engine.backends.rules import step_at
-from weightnorm.schedules import bind_steps
+from weightnorm.methods.schedules import bind_steps
 
 
 def test_two_phase_counts_from_zero_and_switches_at_the_switch():

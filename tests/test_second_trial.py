@@ -15,7 +15,7 @@ from test_sweeps import write
 
 import weightnorm as wn
 from weightnorm import sweeps, theory
-from weightnorm._resume import agree
+from weightnorm._support.agreement import agree
 from weightnorm.problems.losses import Poisson
 from weightnorm.sweeps import execute, plan, store
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference import reference_sensing, sensing_gradients, sensing_loss, sensing_weights
 
 import weightnorm as wn
-from weightnorm.schedules import scaled, two_phase
+from weightnorm.methods.schedules import scaled, two_phase
 
 KINDS = ("gd", "wn", "rpgd", "wn-columns", "rpgd-columns")
 STEP = 2e-4

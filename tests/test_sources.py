@@ -13,7 +13,7 @@ import pytest
 from engine_cases import SOURCE
 
 import weightnorm as wn
-from weightnorm._sources import (
+from weightnorm._support.sources import (
     FIGURE_5,
     NETWORK,
     SWEEPS,
@@ -25,14 +25,15 @@ from weightnorm._sources import (
 
 # What a room's own file gathers for others is not what computes.
 GATHERING = {
-    SOURCE / name / "__init__.py" for name in ("", "sweeps", "experiments", "experiments/network")
+    SOURCE / name / "__init__.py"
+    for name in ("", "_support", "runs", "tables", "sweeps", "experiments", "experiments/network")
 }
 # Imported by what computes, but for something else: this list itself, limits beside finished grids,
 # files, what a figure is told, pictures.
 BESIDE = {
-    SWEEPS: {"_sources.py", "theory/limits.py"},
-    FIGURE_5: {"_sources.py", "theory/limits.py", "sweeps/store.py", "experiments/runs.py"},
-    NETWORK: {"_sources.py", "plot/style.py"},
+    SWEEPS: {"_support/sources.py", "theory/limits.py"},
+    FIGURE_5: {"_support/sources.py", "theory/limits.py", "sweeps/store.py", "experiments/runs.py"},
+    NETWORK: {"_support/sources.py", "plot/style.py"},
 }
 
 
@@ -163,7 +164,7 @@ def test_without_sources_the_version_stands_for_them(tmp_path, hash_at, monkeypa
                     archive.write(place / name, f"weightnorm/{name}")
             place = zipfile.Path(tmp_path / "all.zip", "weightnorm/")
         assert hash_at(place) == ""
-    monkeypatch.setattr("weightnorm._sources.source_hash", lambda sources: "")
+    monkeypatch.setattr("weightnorm._support.sources.source_hash", lambda sources: "")
     assert code(SWEEPS) == wn.__version__
 
 
@@ -176,7 +177,7 @@ def test_nothing_is_hashed_before_it_is_needed():
     """`import weightnorm` reads no sources, and a process reads them once."""
     script = (
         "import weightnorm as wn\n"
-        "from weightnorm._sources import source_hash, SWEEPS\n"
+        "from weightnorm._support.sources import source_hash, SWEEPS\n"
         "assert source_hash.cache_info().misses == 0\n"
         "import weightnorm.sweeps\n"
         "from weightnorm.sweeps.cluster import versions\n"

@@ -183,7 +183,7 @@ def test_pickled_arrays_are_refused(path):
 
 
 def test_written_files_have_the_permissions_of_those_they_replace_or_the_users_own(tmp_path):
-    from weightnorm._files import write_bytes
+    from weightnorm._support.files import write_bytes
 
     before = os.umask(0o077)
     try:
@@ -198,7 +198,7 @@ def test_written_files_have_the_permissions_of_those_they_replace_or_the_users_o
 
 def test_threads_that_write_leave_the_umask_alone(tmp_path, monkeypatch):
     """It belongs to the whole process: to read it is to set it, for every other thread as well."""
-    from weightnorm._files import write_bytes
+    from weightnorm._support.files import write_bytes
 
     before, mask = sys.getswitchinterval(), os.umask(0o027)
     try:
@@ -215,7 +215,7 @@ def test_threads_that_write_leave_the_umask_alone(tmp_path, monkeypatch):
 
 
 def test_the_part_of_a_private_file_is_private_while_it_is_written(tmp_path):
-    from weightnorm._files import replacing
+    from weightnorm._support.files import replacing
 
     path = tmp_path / "private"
     path.touch(0o600)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import weightnorm as wn
-from weightnorm.grids import OF_RUNS
+from weightnorm.runs.grids import OF_RUNS
 
 STEPS = {
     "gd": wn.GradientDescent(0.05),

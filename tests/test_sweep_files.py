@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from weightnorm._sources import SWEEPS, code
+from weightnorm._support.sources import SWEEPS, code
 from weightnorm.sweeps import execute, load_config, run_sweep
 from weightnorm.sweeps.config import SweepConfig
 from weightnorm.sweeps.load import ConfigError

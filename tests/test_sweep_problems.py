@@ -7,7 +7,7 @@ from commands import run as command
 from engine_cases import ROOT
 
 import weightnorm as wn
-from weightnorm._files import UnwritableError
+from weightnorm._support.files import UnwritableError
 from weightnorm.sweeps import load_config, rerun, run_sweep
 from weightnorm.sweeps.load import ConfigError
 from weightnorm.sweeps.plan import Plan

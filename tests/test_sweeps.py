@@ -16,7 +16,7 @@ from cases import slow
 from commands import run
 
 import weightnorm as wn
-from weightnorm._files import UnwritableError
+from weightnorm._support.files import UnwritableError
 from weightnorm.sweeps import execute, load_config, run_sweep, store
 from weightnorm.sweeps import plan as plans
 from weightnorm.sweeps.execute import StoreError

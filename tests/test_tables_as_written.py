@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from commands import plain, run
 
-from weightnorm.tables import TableError, number_columns, read_table, split_table
+from weightnorm.tables.read import TableError, number_columns, read_table, split_table
 
 
 def written(folder, text, name="data.csv"):

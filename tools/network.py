@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from weightnorm._files import write_bytes, write_text
+from weightnorm._support.files import write_bytes, write_text
 from weightnorm.figures.network import KINDS
 from weightnorm.figures.render import render
 from weightnorm.report.network import DATA, load

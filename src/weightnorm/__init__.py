@@ -13,10 +13,10 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from . import datasets, schedules
-from ._late import OFFERED as _OFFERED
-from .history import History
-from .methods import RPGD, BatchNorm, GradientDescent, WeightNorm
+from . import datasets
+from ._support import moved as _moved
+from ._support.late import OFFERED as _OFFERED
+from .methods import RPGD, BatchNorm, GradientDescent, WeightNorm, schedules
 from .problems import (
     GeneralizedLinear,
     KernelLeastSquares,
@@ -25,10 +25,11 @@ from .problems import (
     NotCertified,
     Problem,
 )
-from .result import Interrupted, Result, Status
-from .run import run
-from .step_search import StepSearch, search_step
-from .sweep import sweep
+from .runs.history import History
+from .runs.result import Interrupted, Result, Status
+from .runs.run import run
+from .runs.step_search import StepSearch, search_step
+from .runs.sweep import sweep
 
 if TYPE_CHECKING:
     from . import certificate as certificate
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
     from .estimators import WeightNormRegressor as WeightNormRegressor
     from .estimators import WeightNormRegressorCV as WeightNormRegressorCV
     from .explorer.explore import explore as explore
-    from .flows import Trajectory as Trajectory
-    from .flows import flow as flow
-    from .flows import gradient_flow as gradient_flow
+    from .flows.trajectory import Trajectory as Trajectory
+    from .flows.trajectory import flow as flow
+    from .flows.trajectory import gradient_flow as gradient_flow
 
 __version__ = _version("weightnorm")
 
@@ -61,8 +62,9 @@ _LAZY = {
     "WeightNormKernelRegressor": "estimators:WeightNormKernelRegressor",
 }
 
-_OFFERED["certificate"] = lambda: _import_module("weightnorm.assessment").certificate
-_OFFERED["theory.plan"] = lambda: _import_module("weightnorm.planning").plan
+_moved.register()
+_OFFERED["certificate"] = lambda: _import_module("weightnorm.advice.assessment").certificate
+_OFFERED["theory.plan"] = lambda: _import_module("weightnorm.advice.planning").plan
 
 __all__ = [
     "RPGD",

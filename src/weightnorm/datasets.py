@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _validate
-from ._validate import Matrix, Vector
+from ._support import validate
+from ._support.validate import Matrix, Vector
 from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-@_validate.renamed(scale="solution_norm")
+@validate.renamed(scale="solution_norm")
 def make_regression(
     num_samples: int = 20,
     num_features: int = 50,
@@ -104,7 +104,7 @@ def make_generalized_linear(
     >>> bool((problem.y >= 0).all()), bool((problem.y == problem.y.round()).all())
     (True, True)
     """
-    kind = _validate.choice("loss", loss, ("logistic", "poisson", "huber", "squared"))
+    kind = validate.choice("loss", loss, ("logistic", "poisson", "huber", "squared"))
     A, _, z, errors = _linear_data(
         num_samples, num_features, condition_number, solution_norm, noise, seed
     )
@@ -130,13 +130,13 @@ def _linear_data(
     seed: int,
 ) -> tuple[Matrix, Vector, Vector, Vector | None]:
     """A, x*, A x* and the errors on it (None without noise)."""
-    m = _validate.integer("num_samples", num_samples, minimum=1)
-    d = _validate.integer("num_features", num_features, minimum=1)
+    m = validate.integer("num_samples", num_samples, minimum=1)
+    d = validate.integer("num_features", num_features, minimum=1)
     _require_memory("num_samples · num_features", m * d)
-    kappa = _validate.real("condition_number", condition_number, minimum=1.0)
-    radius = _validate.real("solution_norm", solution_norm, minimum=0.0)
-    radius = _validate.squarable("solution_norm", radius)
-    size = _validate.squarable("noise", _validate.real("noise", noise, minimum=0.0))
+    kappa = validate.real("condition_number", condition_number, minimum=1.0)
+    radius = validate.real("solution_norm", solution_norm, minimum=0.0)
+    radius = validate.squarable("solution_norm", radius)
+    size = validate.squarable("noise", validate.real("noise", noise, minimum=0.0))
     rank = min(m, d)
     generator = _generator("make_regression", seed)
     U = np.linalg.qr(generator.standard_normal((m, rank)))[0]
@@ -174,7 +174,7 @@ def random_direction(num_features: int, seed: int, chunks: Any = None) -> Any:
     >>> large.numblocks, round(float(np.linalg.norm(large)), 12)
     ((10,), 1.0)
     """
-    d = _validate.integer("num_features", num_features, minimum=1)
+    d = validate.integer("num_features", num_features, minimum=1)
     if chunks is not None:
         return _direction_in_blocks(d, seed, chunks)
     _require_memory("num_features", d)
@@ -193,7 +193,7 @@ def _direction_in_blocks(d: int, seed: int, chunks: Any) -> Any:
         raise ValueError(
             f"chunks must be a block size or sizes that add up to {d}, got {chunks!r}"
         ) from error
-    entropy = [*b"random_direction", _validate.integer("seed", seed)]
+    entropy = [*b"random_direction", validate.integer("seed", seed)]
     w = da.map_blocks(
         _normal_block,
         chunks=(tuple(sizes),),
@@ -251,13 +251,13 @@ def make_sensing(
     >>> problem.shape, float(problem.value(problem.ground_truth)) < 1e-20
     ((60, 30), True)
     """
-    d = _validate.integer("size", size, minimum=1)
-    r = _validate.integer("rank", rank, minimum=1)
+    d = validate.integer("size", size, minimum=1)
+    r = validate.integer("rank", rank, minimum=1)
     if r > d:
         raise ValueError(f"rank must be at most size = {d}, got {r}")
-    m = _validate.integer("num_measurements", num_measurements, minimum=1)
+    m = validate.integer("num_measurements", num_measurements, minimum=1)
     _require_memory("num_measurements · size · size", m * d * d)
-    level = _validate.squarable("noise", _validate.real("noise", noise, minimum=0.0))
+    level = validate.squarable("noise", validate.real("noise", noise, minimum=0.0))
     generator = _generator("make_sensing", seed)
     sensors = generator.standard_normal((m, d, d))
     U = generator.standard_normal((d, r))
@@ -300,20 +300,20 @@ def sensing_start(
     >>> start["scale"], start["direction"].shape
     (0.25, (30, 30))
     """
-    d = _validate.integer("size", size, minimum=1)
+    d = validate.integer("size", size, minimum=1)
     _require_memory("size · size", d * d)
     Z = _generator("sensing_start", seed).standard_normal((d, d))
-    scale = _validate.squarable("alpha", _validate.real("alpha", alpha, minimum=0.0)) ** 2
+    scale = validate.squarable("alpha", validate.real("alpha", alpha, minimum=0.0)) ** 2
     return {"scale": scale / d if per_column else scale, "direction": Z / np.linalg.norm(Z, axis=0)}
 
 
 def _require_memory(name: str, count: int) -> None:
     """Refuse sizes that no machine holds, before NumPy fails on them."""
-    _validate.integer(name, count, maximum=2**40)
+    validate.integer(name, count, maximum=2**40)
 
 
 def _generator(purpose: str, seed: int) -> np.random.Generator:
     """A stream of its own for each purpose: a start never shares random numbers with the problem
     of the same seed.
     """
-    return np.random.default_rng([*purpose.encode(), _validate.integer("seed", seed)])
+    return np.random.default_rng([*purpose.encode(), validate.integer("seed", seed)])

@@ -46,7 +46,7 @@ def test_names_in_the_text_are_links():
     assert not {"scale_step", "curvature"} & glossary.keys()
     assert glossary["wn.RPGD"].endswith("#weightnorm.RPGD")
     called = glossary["wn.certificate(problem, result)"]
-    assert called.endswith("weightnorm.assessment.certificate")
+    assert called.endswith("weightnorm.advice.assessment.certificate")
 
 
 def test_formulas_are_rendered_and_styled_from_here():

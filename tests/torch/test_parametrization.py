@@ -8,12 +8,7 @@ import pytest
 import torch
 from torch.nn.utils.parametrizations import orthogonal, spectral_norm, weight_norm
 
-from weightnorm.torch import (
-    ScaleNorm,
-    from_torch_weight_norm,
-    remove_scale_norm,
-    scale_norm,
-)
+from weightnorm.torch import ScaleNorm, from_torch_weight_norm, remove_scale_norm, scale_norm
 
 G, V = "parametrizations.weight.original0", "parametrizations.weight.original1"
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..estimators import WeightNormKernelRegressor
 from ..methods import RPGD
 from ..problems import KernelLeastSquares, LeastSquares
-from ..run import run
+from ..runs.run import run
 from ..theory import flow_limit
 from .timing import interleaved, machine
 

@@ -189,8 +189,8 @@ def _rates(folder: Path, m: int) -> tuple[float, float]:
 
     import zarr
 
-    from .._blas import one_thread
-    from ..problems.tsqr import triangle
+    from .._support.blas import one_thread
+    from ..problems.dask.tsqr import triangle
 
     A = zarr.open_array(str(folder / "A.zarr"), mode="r")
     width = A.chunks[1]

@@ -99,7 +99,7 @@ def wide_blocks(folder: Path) -> dict[str, Any]:
 
     from scipy.linalg import lapack
 
-    from .._blas import one_thread
+    from .._support.blas import one_thread
 
     source = Counted(folder / "A.zarr")
     width = source.array.chunks[1]

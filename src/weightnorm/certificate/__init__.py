@@ -1,7 +1,7 @@
 """The certificate: every claim of the theory against simulation, with a verdict.
 
 The module can be called as well: wn.certificate(problem, result) says what the theory knows of one
-result, as `weightnorm.assessment.certificate` does.
+result, as `weightnorm.advice.assessment.certificate` does.
 
 Parameters
 ----------
@@ -29,7 +29,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from .._late import OFFERED
+from .._support.late import OFFERED
 from .certify import Certificate, Line, verify
 from .markdown import counts, summary, to_erratum, to_markdown
 
@@ -40,7 +40,7 @@ class _Callable(ModuleType):
     """The module itself, which can be called: `wn.certificate(problem, result)`."""
 
     def __call__(self, problem: Any, result: Any) -> Any:
-        """What the theory says of a result; see `weightnorm.assessment.certificate`."""
+        """What the theory says of a result; see `weightnorm.advice.assessment.certificate`."""
         return OFFERED["certificate"]()(problem, result)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from ..theory.index import CLAIMS, Claim
 from . import checks  # noqa: F401  (they register themselves)
 from .evidence import CHECKS, ENOUGH, Evidence
@@ -189,8 +189,8 @@ def verify(
     >>> certificate.ok
     True
     """
-    instances = _validate.integer("instances", instances, minimum=1)
-    seed = _validate.integer("seed", seed)
+    instances = validate.integer("instances", instances, minimum=1)
+    seed = validate.integer("seed", seed)
     known = {claim.id for claim in CLAIMS}
     for name in only or ():
         if name not in known:

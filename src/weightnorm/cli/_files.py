@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from .._files import UnwritableError, reason, require_writable, write_text
+from .._support.files import UnwritableError, reason, require_writable, write_text
 from ._terminal import say
 
 

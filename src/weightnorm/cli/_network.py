@@ -36,7 +36,7 @@ def network(
     notes : Console
         Where messages go.
     """
-    from .._files import UnwritableError
+    from .._support.files import UnwritableError
     from ..experiments.network.execute import WorkerKilledError
     from ..report.network import reproduce_network
 

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from .._files import reason
+from .._support.files import reason
 
 PRINTERS = ("click", "rich", "typer")  # those who write to the terminal
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
-from .._files import reason, write_text
+from .._support.files import reason, write_text
 from ._files import refuse_same, save, try_path
 from ._options import Drop, Standardize
 from ._terminal import say
@@ -118,8 +118,8 @@ def _facts(
     from ..datasets import random_direction
     from ..explorer.describe import describe
     from ..explorer.table import table_problem
-    from ..tables import dropped as names_in
-    from ..tables import read_table, split_table
+    from ..tables.read import dropped as names_in
+    from ..tables.read import read_table, split_table
 
     table = read_table(data)
     features, values = split_table(table, target, names_in(drop, table), classify=False)

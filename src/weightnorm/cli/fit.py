@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .._files import reason
+from .._support.files import reason
 from ._files import refuse_same, save, try_path
 from ._options import Drop, Standardize
 from ._terminal import print_json, say
@@ -96,9 +96,9 @@ def fit(
     for option, path in (("--coefficients", coefficients), ("--out", out), ("--plot", plot)):
         try_path(option, path, notes)
     try:
-        from ..estimators.model_file import read_model
-        from ..estimators.table import fit_table
-        from ..tables import TableError, dropped, read_table, split_table
+        from ..tables.fit import fit_table
+        from ..tables.model_file import read_model
+        from ..tables.read import TableError, dropped, read_table, split_table
     except ImportError as error:
         say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
         raise typer.Exit(1) from None
@@ -157,7 +157,7 @@ def fit(
 
 def _drawn(fitted: Any, path: Path, notes: Console) -> bool:
     """Whether the picture is where it should be; if not, a line has said why."""
-    from ..estimators.pictures import draw_fit
+    from ..tables.pictures import draw_fit
 
     try:
         draw_fit(fitted, path)

@@ -34,8 +34,8 @@ def predict(
     refuse_same({"--out": out}, {"the model": model, "the table": data}, notes)
     try_path("--out", out, notes)
     try:
-        from ..estimators.model_file import read_model
-        from ..tables import TableError, number_columns, read_table
+        from ..tables.model_file import read_model
+        from ..tables.read import TableError, number_columns, read_table
     except ImportError as error:
         say(notes, f"predict needs scikit-learn: install weightnorm[all] ({error})", "red")
         raise typer.Exit(1) from None

@@ -53,7 +53,7 @@ def reproduce(
 
     Example: `weightnorm reproduce figure-1 figure-3 --seeds 20`
     """
-    from .._files import UnwritableError
+    from .._support.files import UnwritableError
     from ..report.reproduce import reproduce as make
 
     console, notes = Console(), Console(stderr=True)

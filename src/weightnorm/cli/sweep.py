@@ -58,7 +58,7 @@ def sweep(
 
     Example: `weightnorm sweep examples/sweep.toml --out results`
     """
-    from .._files import UnwritableError
+    from .._support.files import UnwritableError
     from ..sweeps import load_config, run
     from ..sweeps.cluster import ClusterError, connected
     from ..sweeps.execute import StoreError

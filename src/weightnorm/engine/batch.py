@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods.contract import State, block_norm, expand
-from ..schedules import Schedule
+from ..methods.schedules import Schedule
 
 Array = NDArray[np.float64]
 RECORDS_AT_ONCE = 256  # whole positions kept before they become a few numbers each

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._pool import available_cores, run_all
-from .._validate import Vector
+from .._support import validate
+from .._support.pool import available_cores, run_all
+from .._support.validate import Vector
 from ..methods.contract import Array, Method
 from ..problems import Problem
-from ..result import empty_grid
+from ..runs.result import empty_grid
 from .batch import Batch, Start
 from .loop import Policy, judge_for, loop, quietly
 from .optimum import with_gradient
@@ -79,16 +79,16 @@ def compute_grid(
     """
     problems = list(problem) if isinstance(problem, Sequence) else [problem]
     _check_methods(methods, problems)
-    g = _validate.number_or_vector("scales", scales)
+    g = validate.number_or_vector("scales", scales)
     units = {
         c: problems[0].unit_directions(directions, c)
         for c in sorted({columns(method) for method in methods.values()})
     }
-    tolerance = _validate.real("tolerance", tolerance, minimum=0.0)
-    max_steps = _validate.integer("max_steps", max_steps, maximum=_validate.MAX_COUNT)
-    reduced = _validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
+    tolerance = validate.real("tolerance", tolerance, minimum=0.0)
+    max_steps = validate.integer("max_steps", max_steps, maximum=validate.MAX_COUNT)
+    reduced = validate.choice("coordinates", coordinates, ("reduced", "full")) == "reduced"
     workers = (
-        available_cores() if threads is None else _validate.integer("threads", threads, minimum=1)
+        available_cores() if threads is None else validate.integer("threads", threads, minimum=1)
     )
     lanes = [
         _Lane.of(method, problems, units[columns(method)], g, reduced)
@@ -287,7 +287,7 @@ def _check_methods(methods: Any, problems: list[Problem]) -> None:
 def _tell(progress: Progress | None, done: int, total: int) -> None:
     """Report progress to whoever asked for it."""
     if progress is not None:
-        _validate.answer(f"progress({done}, {total})", progress, done, total)
+        validate.answer(f"progress({done}, {total})", progress, done, total)
 
 
 def _write(

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._interrupts import held
-from ..result import Status
+from .._support.interrupts import held
+from ..runs.result import Status
 from .batch import Array, Batch, Position, Records, gather, penalised
 from .recording import Recorder
 

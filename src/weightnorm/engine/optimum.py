@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .._support import validate
 from .batch import Batch
 from .loop import SLICE, Judge, relative_gradient
 
@@ -95,7 +95,7 @@ def with_gradient(judge: Judge, problem: Any, tolerance: float, gradient_toleran
 
     Where the tolerance of the loss is zero all the steps are made, so standing still is not judged.
     """
-    size = _validate.real("gradient_tolerance", gradient_tolerance, minimum=0.0)
+    size = validate.real("gradient_tolerance", gradient_tolerance, minimum=0.0)
     if problem.has_columns:
         raise ValueError(
             "gradient_tolerance is for problems with a vector of weights, and "

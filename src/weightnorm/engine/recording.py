@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..history import History, records_invariant
-from ..schedules import StepSize, bind_steps
+from ..methods.schedules import StepSize, bind_steps
+from ..runs.history import History, records_invariant
 from .batch import Records, join, take
 
 MAX_RECORDS = 2**21
@@ -57,7 +57,7 @@ def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
     Parameters
     ----------
     run : object
-        With method, problem, batch, frame, clock and start_norm, as `run.py` has it.
+        With method, problem, batch, frame, clock and start_norm, as `runs/run.py` has it.
     recorder : Recorder
     keep : sequence of str
         What the history holds besides its few numbers.

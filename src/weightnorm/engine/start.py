@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._interrupts import held
+from .._support import validate
+from .._support.interrupts import held
 from ..methods.contract import Array, Method, expand
 from ..methods.registry import COMPILED
+from ..methods.schedules import bind_steps, require_curvature
 from ..problems import Problem
-from ..schedules import bind_steps, require_curvature
 from .backends.diagonal import DiagonalBatch
 from .backends.model import ModelBatch
 from .backends.rules import RulesBatch
@@ -65,7 +65,7 @@ def check_method(method: Any, problem: Any) -> None:
             "of your own"
         )
     kind = type(problem).__name__
-    _validate.integer(f"dimension of {kind}", getattr(problem, "dimension", None), minimum=1)
+    validate.integer(f"dimension of {kind}", getattr(problem, "dimension", None), minimum=1)
     if columns(method) and not problem.has_columns:
         raise ValueError(
             f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, "

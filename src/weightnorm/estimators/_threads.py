@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from .._blas import one_thread
+from .._support.blas import one_thread
 
 # Products with a matrix of this many bytes or fewer end before a second thread has woken up: with
 # two threads they take up to eight times the processor's time, and longer by the clock too.

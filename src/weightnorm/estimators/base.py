@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .. import _validate
-from ..problems.factorisation import LARGEST, require_squarable
-from ..schedules import as_schedule
+from .._support import validate
+from ..methods.schedules import as_schedule
+from ..problems.coordinates.factorisation import LARGEST, require_squarable
 from .data import start_rows
 
 Array = NDArray[np.float64]
@@ -85,7 +85,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
     def _data(self, *arrays: Any, **options: Any) -> Any:
         """X, or X and y, checked by scikit-learn; its messages do not always name them."""
         for name, value in zip(("X", "y"), arrays, strict=False):
-            _validate.refuse_masked(name, value)
+            validate.refuse_masked(name, value)
         try:
             with np.errstate(all="ignore"):
                 common = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
@@ -117,7 +117,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
     def _starts(self, num_rows: int, num_features: int) -> list[Start]:
         """Where the fit of every target, or class, starts."""
         generator = self._generator()
-        scale = _validate.squarable("scale", self.scale)
+        scale = validate.squarable("scale", self.scale)
         if self.coef_init is not None:
             if self.direction is not None:
                 raise ValueError("give either coef_init or direction, not both")
@@ -128,7 +128,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
         if self.direction is None:
             return [Start(scale, None)] * num_rows
         if isinstance(self.direction, str):
-            _validate.choice("direction", self.direction, ("random",))
+            validate.choice("direction", self.direction, ("random",))
             random = generator.standard_normal((num_rows, num_features))
             return [Start(scale, row) for row in random]
         rows = start_rows("direction", self.direction, num_rows, num_features)
@@ -140,18 +140,18 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
         for name in ("direction_step", "scale_step"):
             if getattr(self, name, None) is not None:
                 as_schedule(name, getattr(self, name))
-        method = _validate.choice("method", self.method, methods)
+        method = validate.choice("method", self.method, methods)
         given = {
             name: default if getattr(self, name) is None else getattr(self, name)
             for name, default in self.defaults.items()
         }
         options = Options(
             method,
-            _validate.squarable(
-                "ratio", _validate.real("ratio", given["ratio"], minimum=0.0, strict=True)
+            validate.squarable(
+                "ratio", validate.real("ratio", given["ratio"], minimum=0.0, strict=True)
             ),
-            _validate.real("tol", given["tol"], minimum=0.0),
-            _validate.integer("max_iter", given["max_iter"], minimum=1),
+            validate.real("tol", given["tol"], minimum=0.0),
+            validate.integer("max_iter", given["max_iter"], minimum=1),
         )
         self._name_unused(method)
         return options

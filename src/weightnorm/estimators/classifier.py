@@ -11,20 +11,13 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _validate
+from .._support import validate
+from ..methods.schedules import as_schedule
 from ..problems import GeneralizedLinear
-from ..problems.logits import Logits
+from ..problems.linear.logits import Logits
 from ..problems.losses import Logistic
-from ..schedules import as_schedule
 from ._threads import few_threads
-from .base import (
-    TRAINING,
-    End,
-    Options,
-    Start,
-    WeightNormEstimator,
-    warn_unless_converged,
-)
+from .base import TRAINING, End, Options, Start, WeightNormEstimator, warn_unless_converged
 from .convex import convex_limit, convex_problem, with_options
 from .data import predictions, require_squares
 from .probabilities import log_probabilities
@@ -179,7 +172,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         """
         self._refuse_curvature_steps()
         options = self._options(METHODS)
-        softmax = _validate.choice("multi_class", self.multi_class, ("ovr", "softmax")) == "softmax"
+        softmax = validate.choice("multi_class", self.multi_class, ("ovr", "softmax")) == "softmax"
         X, y = self._data(X, y)
         require_squares(X)
         weights = self._weights(sample_weight, X)
@@ -307,7 +300,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             )
         except (TypeError, ValueError) as error:
             raise ValueError(f"class_weight is not as expected: {error}") from error
-        each = _validate.numbers("class_weight", each)
+        each = validate.numbers("class_weight", each)
         if not (each > 0).all():
             raise ValueError("class_weight must be greater than 0 for every class")
         return each[labels] if weights is None else weights * each[labels]

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from ..problems import GeneralizedLinear
-from ..problems.centred import Centred
 from ..problems.intercept import Weighted, WithIntercept, second_derivative
-from ..problems.margin import find_margin
-from ..problems.minimum import Minimum
-from ..run import run
+from ..problems.linear.centred import Centred
+from ..problems.minimum.margin import find_margin
+from ..problems.minimum.minimum import Minimum
+from ..runs.run import run
 from ..theory import flow_limit
 from .base import AT_REST, SMALLER, STUCK, End, Options, Start
 from .data import column_means

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .. import _validate
-from ..problems.centred import Centred, centring_noise
-from ..problems.factorisation import LARGEST
+from .._support import validate
+from ..problems.coordinates.factorisation import LARGEST
+from ..problems.linear.centred import Centred, centring_noise
 
 Array = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ def predictions(X: Any, coef: Array, intercept: Any) -> Array:
 
 def start_rows(name: str, value: Any, num_rows: int, num_features: int) -> Array:
     """A direction or coefficients as (num_rows, n_features); one row may stand for all."""
-    rows = _validate.numbers(name, value)
+    rows = validate.numbers(name, value)
     shapes = [(num_features,), (1, num_features), (num_rows, num_features)]
     if rows.shape not in shapes:
         wanted = f"({num_features},)" if num_rows == 1 else f"({num_rows}, {num_features})"

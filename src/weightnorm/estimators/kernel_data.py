@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .._support import validate
 from ..problems import KernelLeastSquares
-from ..problems.gram import IndefiniteKernelError, centre
+from ..problems.kernel.gram import IndefiniteKernelError, centre
 from .data import power_of_two
 
 Array = NDArray[np.float64]
@@ -124,18 +124,18 @@ def precision_of(kernel: Any) -> tuple[float, float]:
     """
     matrix = np.asarray(kernel)
     if matrix.dtype.kind == "f":
-        return max(float(np.finfo(matrix.dtype).eps), _validate.EPS), INACCURATE
+        return max(float(np.finfo(matrix.dtype).eps), validate.EPS), INACCURATE
     if matrix.dtype.kind not in "iu":
-        return _validate.EPS, INACCURATE
+        return validate.EPS, INACCURATE
     rounded = float(np.sqrt(len(matrix))) / max(float(np.abs(matrix).max()), 1.0)
-    return _validate.EPS, max(INACCURATE, min(WHOLE, rounded))
+    return validate.EPS, max(INACCURATE, min(WHOLE, rounded))
 
 
 def start_columns(start_values: Any, shape: tuple[int, ...]) -> Array | None:
     """Values of a start as (n, n_targets); one column may stand for all."""
     if start_values is None:
         return None
-    values = _validate.numbers("start_values", start_values)
+    values = validate.numbers("start_values", start_values)
     n, targets = shape
     if values.shape not in ((n,), (n, 1), (n, targets)):
         wanted = f"({n},)" if targets == 1 else f"({n},) or ({n}, {targets})"

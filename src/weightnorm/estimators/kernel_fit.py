@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problems import KernelLeastSquares
-from ..problems.factorisation import LARGEST
-from ..problems.gram import IndefiniteKernelError
+from ..problems.coordinates.factorisation import LARGEST
+from ..problems.kernel.gram import IndefiniteKernelError
 from .base import End, Options, Start
 from .kernel_data import KernelData, Parts
 from .squares import LEAST_NORM, fit_one

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _validate
+from .._support import validate
 from .base import TRAINING, WeightNormEstimator, warn_unless_converged
 from .data import predictions
 from .kernel_data import INACCURATE, precision_of, start_columns
@@ -172,9 +172,9 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
             diverges.
         """
         options = self._options(METHODS)
-        _validate.squarable("scale", self.scale)
+        validate.squarable("scale", self.scale)
         intercept = self._intercept()
-        if _validate.is_text("y", y):
+        if validate.is_text("y", y):
             raise ValueError("y is text; give numbers")
         given = X
         X, y = self._checked(X, y, y_numeric=True, multi_output=True)
@@ -200,10 +200,10 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
             None if weights is None else weights[kept],
         )
         data, problem = kernel_problem(parts, intercept, allowed)
-        single = starts is not None and _validate.precision("start_values", start_values)
+        single = starts is not None and validate.precision("start_values", start_values)
         steps = (self.direction_step, self.scale_step)
         found = fit_kernel(
-            data, problem, float(self.scale), options, steps, bool(single > _validate.EPS)
+            data, problem, float(self.scale), options, steps, bool(single > validate.EPS)
         )
         self._keep(found, data.units, kept, several)
         self.X_fit_, self._shift = X, kernel.shift
@@ -284,7 +284,7 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
         """True, False or "auto"."""
         given = self.fit_intercept
         if isinstance(given, str):
-            return _validate.choice("fit_intercept", given, ("auto",))
+            return validate.choice("fit_intercept", given, ("auto",))
         if not isinstance(given, bool | np.bool_ | int) or given not in (0, 1):
             raise ValueError(f'fit_intercept must be "auto", True or False, got {given!r}')
         return bool(given)
@@ -300,14 +300,14 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
         if self.gamma is not None:
             if not named:
                 raise ValueError(f"gamma is for kernels with a name, got kernel={self.kernel!r}")
-            _validate.real("gamma", self.gamma, minimum=0.0, strict=True)
+            validate.real("gamma", self.gamma, minimum=0.0, strict=True)
         if self.kernel_params is not None and not callable(self.kernel):
             raise ValueError(
                 f"kernel_params are for a kernel that is a function, got kernel={self.kernel!r}; "
                 "named ones have gamma, degree and coef0"
             )
         if not callable(self.kernel):
-            _validate.choice("kernel", self.kernel, kernel_names())
+            validate.choice("kernel", self.kernel, kernel_names())
         options = dict(self.kernel_params or {})
         if named:
             options |= {name: getattr(self, name) for name in NAMED}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._validate import EPS
+from .._support import validate
+from .._support.validate import EPS
 
 Array = NDArray[np.float64]
 PRECOMPUTED = "precomputed"
@@ -71,8 +71,8 @@ class Kernel:
             K = self._called(self.X)
         else:
             K = self._between(self.X)
-        eps = _validate.precision("kernel", K)
-        matrix = _validate.array("X" if is_named(self.kernel, PRECOMPUTED) else "kernel", K, ndim=2)
+        eps = validate.precision("kernel", K)
+        matrix = validate.array("X" if is_named(self.kernel, PRECOMPUTED) else "kernel", K, ndim=2)
         if not is_named(self.kernel, "rbf"):
             return matrix, eps, 0.0
         X = self._shifted(self.X)
@@ -96,14 +96,14 @@ class Kernel:
             found = np.array([[self._called(x, y) for y in self.X] for x in X])
         if found.shape != shape:
             raise ValueError(f"kernel must give a matrix of shape {shape}, got {found.shape}")
-        _validate.require_real_dtype("kernel", found.dtype)
-        _validate.require_finite("kernel", found.astype(np.float64, copy=False))
+        validate.require_real_dtype("kernel", found.dtype)
+        validate.require_finite("kernel", found.astype(np.float64, copy=False))
         return found
 
     def _by_name(self, X: Any, Y: Any) -> Any:
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        name = _validate.choice("kernel", self.kernel, kernel_names())
+        name = validate.choice("kernel", self.kernel, kernel_names())
         known = {key: value for key, value in self.options.items() if value is not None}
         try:
             with np.errstate(over="ignore", invalid="ignore"):

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..problems.centred import Centred
-from ..problems.factorisation import factorise, small_svd, tall_svd
+from ..problems.coordinates.factorisation import factorise, small_svd, tall_svd
+from ..problems.linear.centred import Centred
 from .data import column_means
 
 Array = NDArray[np.float64]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _validate
-from ..problems.factorisation import LARGEST
+from .._support import validate
+from ..problems.coordinates.factorisation import LARGEST
 from ..problems.losses import Huber, Poisson
 from ._threads import few_threads
 from .base import TRAINING, End, Start, WeightNormEstimator, warn_unless_converged
@@ -173,8 +173,8 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
             If training diverges, or the coefficients overflow.
         """
         options = self._options(METHODS)
-        loss = _validate.choice("loss", self.loss, LOSSES)
-        if _validate.is_text("y", y):
+        loss = validate.choice("loss", self.loss, LOSSES)
+        if validate.is_text("y", y):
             raise ValueError("y is text; give numbers, or use WeightNormClassifier")
         X, y = self._data(X, y, y_numeric=True, multi_output=loss != "poisson")
         require_squares(X)
@@ -250,7 +250,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
     def _convex(
         self, X: Any, targets: Array, weights: Any, starts: Any, options: Any, loss: str
     ) -> list[End]:
-        width = _validate.real("huber_width", self.huber_width, minimum=0.0, strict=True)
+        width = validate.real("huber_width", self.huber_width, minimum=0.0, strict=True)
         problem, means = convex_problem(X, weights, bool(self.fit_intercept))
         ends = []
         for y, start in zip(targets.T, starts, strict=True):

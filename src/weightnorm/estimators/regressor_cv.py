@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _validate
+from .._support import validate
 from ..theory import ratio_for_share
 from ._threads import few_threads
 from .base import WeightNormEstimator
@@ -212,7 +212,7 @@ class WeightNormRegressorCV(RegressorMixin, WeightNormEstimator):  # type: ignor
     def _shares(self) -> Array:
         if self.shares is None:
             return SHARES if self.direction is not None else np.zeros(1)
-        shares = np.unique(_validate.array("shares", self.shares, ndim=1))
+        shares = np.unique(validate.array("shares", self.shares, ndim=1))
         if shares[0] < 0:
             raise ValueError(f"shares must not be negative, got {shares[0]:g}")
         return shares

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.contract import Method
-from ..schedules import as_schedule, constant
+from ..methods.schedules import as_schedule, constant
 
 
 def make_rule(

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ..methods.contract import Method
 from ..problems import LeastSquares
-from ..problems.centred import Centred
-from ..problems.factorisation import LARGEST
-from ..problems.whitening import by_gram
-from ..run import run
+from ..problems.coordinates.factorisation import LARGEST
+from ..problems.linear.centred import Centred
+from ..problems.minimum.whitening import by_gram
+from ..runs.run import run
 from ..theory import flow_limit, limit_perp
 from .base import AT_REST, SMALLER, STUCK, End, Options, Start
 from .data import Prepared

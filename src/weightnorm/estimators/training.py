@@ -12,8 +12,8 @@ from ..engine.batch import Start
 from ..engine.loop import Policy, Standstill, loop, quietly
 from ..engine.start import check_scale, start
 from ..methods.contract import State
-from ..problems.logits import Logits
-from ..result import Status
+from ..problems.linear.logits import Logits
+from ..runs.result import Status
 from .base import SMALLER, Options
 from .rules import make_rule
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..datasets import make_regression, random_direction
 from ..methods import RPGD
-from ..run import run
+from ..runs.run import run
 from ..theory import flow_limit, stability
 from .captions import CAPTIONS
 from .edges import beyond_cycle, beyond_decay

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..datasets import make_regression, random_direction
 from ..methods import RPGD, WeightNorm
-from ..run import run
-from ..schedules import curvature
-from ..sweep import sweep
+from ..methods.schedules import curvature
+from ..runs.run import run
+from ..runs.sweep import sweep
 from ..theory import edge_time, stability, two_cycle
 from ..theory.cycle import flips
 from .runs import FEATURES, NORM, SAMPLES, Finding, Result, Settings, variable

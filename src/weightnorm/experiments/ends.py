@@ -8,7 +8,7 @@ import numpy as np
 
 from ..datasets import make_regression, random_direction
 from ..methods import RPGD, BatchNorm, GradientDescent, WeightNorm
-from ..run import run
+from ..runs.run import run
 from ..theory import batchnorm_limit, finite_step_limit, flow_limit, gd_limit
 from .runs import FEATURES, NORM, SAMPLES, Finding, Result, Settings, variable
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..flows import Trajectory, flow, gradient_flow
+from ..flows.trajectory import Trajectory, flow, gradient_flow
 from ..methods import RPGD, GradientDescent, WeightNorm
+from ..methods.schedules import curvature, two_phase
 from ..plot.phase import phase_data
 from ..problems import LeastSquares
-from ..schedules import curvature, two_phase
 from . import sensing
 from .captions import CAPTIONS
 from .runs import (

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..datasets import make_regression, random_direction
 from ..engine.grid import compute_grid
-from ..grids import Axis, ended_norms, exact_norms, label_grid, method_coordinates
 from ..methods.contract import Method
 from ..problems import Problem
+from ..runs.grids import Axis, ended_norms, exact_norms, label_grid, method_coordinates
 
 if TYPE_CHECKING:
     import xarray

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._pool import available_cores, run_all
-from .._sources import AT, ENDING, FIGURE_5, code, count_outdated, outdated
+from .._support.pool import available_cores, run_all
+from .._support.sources import AT, ENDING, FIGURE_5, code, count_outdated, outdated
 from ..datasets import make_sensing, sensing_start
 from ..methods import RPGD, GradientDescent, WeightNorm
 from ..methods.contract import Method
-from ..schedules import scaled, two_phase
-from ..step_search import search_steps
+from ..methods.schedules import scaled, two_phase
+from ..runs.step_search import search_steps
 from ..sweeps.store import read_arrays, write_arrays
 from .runs import Settings
 

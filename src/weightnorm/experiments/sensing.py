@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..grids import Axis, label_grid
 from ..plot.style import SHORT
-from ..problems.matrix_sensing import RECOVERY, VARIABLES
-from ..result import Status
+from ..problems.sensing.matrix_sensing import RECOVERY, VARIABLES
+from ..runs.grids import Axis, label_grid
+from ..runs.result import Status
 from .runs import Finding, Result, Settings
 from .search import PHASES, REFERENCES, Array, Key, Searched, search_all
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 from ..datasets import random_direction
 from ..problems import require_least_squares
-from ..problems.factorisation import LARGEST
+from ..problems.coordinates.factorisation import LARGEST
 from ..theory.setup import Setup, require_target
 
 MOST = 500  # coordinates that a browser can still train in while one drags
@@ -79,8 +79,8 @@ def describe(
     problem = require_least_squares(problem)
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name must be a text, got {type(name).__name__}: {name!r}")
-    g0 = None if scale is None else _validate.real("scale", scale, minimum=0.0)
-    c = None if ratio is None else _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    g0 = None if scale is None else validate.real("scale", scale, minimum=0.0)
+    c = None if ratio is None else validate.real("ratio", ratio, minimum=0.0, strict=True)
     if not problem.needs_direction or start_values is not None:
         direction = problem.start_direction(direction, start_values)
     if direction is None:
@@ -114,7 +114,7 @@ def _set_up(problem: Any, scale: float, direction: Any) -> Setup:
     """The problem and the start with a coordinate per singular value, equal ones too: noise on the
     labels moves along all of them.
     """
-    g0 = _validate.squarable("scale", scale)
+    g0 = validate.squarable("scale", scale)
     unit = problem.unit_direction("direction", direction, False)
     space = replace(problem.reduce(), groups=())
     start, frame = space.start(unit)

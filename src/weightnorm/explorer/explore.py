@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .._files import require_writable, write_text
+from .._support.files import require_writable, write_text
 from .build import page
 from .describe import describe
 

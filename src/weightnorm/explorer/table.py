@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validate import Matrix
+from .._support.validate import Matrix
 from ..problems import LeastSquares
-from ..problems.centred import centring_noise
+from ..problems.linear.centred import centring_noise
 
 
 def table_problem(features: Any, values: Any, standardize: bool = True) -> LeastSquares:

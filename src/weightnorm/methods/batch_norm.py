@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..schedules import Schedule, Step, as_schedule
 from .contract import Array, Evaluation, State, block_norm, expand
+from .schedules import Schedule, Step, as_schedule
 from .training import Training
 from .weight_norm import checked_norm
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schedules import Schedule
+from .schedules import Schedule
 
 Array = NDArray[np.float64]
 

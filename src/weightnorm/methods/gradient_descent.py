@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..schedules import Schedule, Step, as_schedule, constant
 from .contract import Array, Evaluation, State, expand
+from .schedules import Schedule, Step, as_schedule, constant
 from .training import Training
 
 _FROZEN = constant(0.0)

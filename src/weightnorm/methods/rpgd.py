@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate
-from ..schedules import Schedule, Step, as_schedule
+from .._support import validate
 from .contract import Array, Evaluation, State, block_norm, expand
+from .schedules import Schedule, Step, as_schedule
 from .training import Training
 
 
@@ -56,7 +56,7 @@ class RPGD(Training):
         self._check_training()
         as_schedule("direction_step", self.direction_step)
         as_schedule("scale_step", self.scale_step)
-        _validate.choice("blocks", self.blocks, ("all", "columns"))
+        validate.choice("blocks", self.blocks, ("all", "columns"))
 
     @property
     def schedules(self) -> tuple[Schedule, Schedule]:

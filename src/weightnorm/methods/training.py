@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from .contract import Array, Evaluation, State
 from .draws import RandomSamples
 
@@ -85,7 +85,7 @@ class Training:
             given = getattr(self, each.name)
             if isinstance(given, np.ndarray) and given.ndim == 0:  # a number that has no hash
                 object.__setattr__(self, each.name, given.item())
-        beta = _validate.real("momentum", self.momentum, minimum=0.0)
+        beta = validate.real("momentum", self.momentum, minimum=0.0)
         if beta >= 1.0:
             raise ValueError(
                 f"momentum must be below 1, got {beta:g}: with 1 and more nothing ever comes to "
@@ -98,17 +98,17 @@ class Training:
                 "nesterov=True needs a momentum above 0, got 0; give momentum=0.9, say"
             )
         names = ("scale_decay", "direction_decay")
-        decays = {name: _validate.real(name, getattr(self, name), minimum=0.0) for name in names}
+        decays = {name: validate.real(name, getattr(self, name), minimum=0.0) for name in names}
         clip = self.clip
         if clip is not None:
-            clip = _validate.real("clip", clip, minimum=0.0, strict=True)
+            clip = validate.real("clip", clip, minimum=0.0, strict=True)
         size = self.batch_size
         if size is not None:
-            size = _validate.integer("batch_size", size, minimum=1, maximum=_validate.MAX_COUNT)
-        noise = _validate.real("label_noise", self.label_noise, minimum=0.0)
+            size = validate.integer("batch_size", size, minimum=1, maximum=validate.MAX_COUNT)
+        noise = validate.real("label_noise", self.label_noise, minimum=0.0)
         seed = self.seed
         if seed is not None:
-            seed = _validate.integer("seed", seed, maximum=_LARGEST_SEED)
+            seed = validate.integer("seed", seed, maximum=_LARGEST_SEED)
         random = size is not None or noise > 0
         if random and seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])

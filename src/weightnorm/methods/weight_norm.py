@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate
-from ..schedules import Schedule, Step, as_schedule
+from .._support import validate
 from .contract import Array, Evaluation, State, block_dot, block_norm, expand
+from .schedules import Schedule, Step, as_schedule
 from .training import Training
 
 
 def checked_norm(value: Any) -> float:
     """‖w0‖ as a user gives it."""
-    norm = _validate.real("initial_norm", value, minimum=0.0, strict=True)
+    norm = validate.real("initial_norm", value, minimum=0.0, strict=True)
     if not 1e-100 <= norm <= 1e100:
         raise ValueError(f"initial_norm must be between 1e-100 and 1e100, got {norm:g}")
     return norm
@@ -72,7 +72,7 @@ class WeightNorm(Training):
         self._check_training()
         as_schedule("direction_step", self.direction_step)
         as_schedule("scale_step", self.scale_step)
-        _validate.choice("blocks", self.blocks, ("all", "columns"))
+        validate.choice("blocks", self.blocks, ("all", "columns"))
         object.__setattr__(self, "initial_norm", checked_norm(self.initial_norm))
 
     @property

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from ..theory import limit_scale
 from .phase import start_numbers
 from .style import BLUE, ORANGE, THEORY, clean, new_axes
@@ -62,7 +62,7 @@ def limit_norms(
     gstar, q0 = start_numbers(problem, direction, start_values)
     at = np.linspace(0.0, 3.0 * gstar, 200)
     if scales is not None:
-        at = _validate.array("scales", scales, ndim=1)
+        at = validate.array("scales", scales, ndim=1)
     ax = new_axes(ax)
     ax.plot(at, np.hypot(gstar, at * q0), color=BLUE, label="gradient descent")
     for ratio, dashes in zip(np.atleast_1d(ratios), _dashes(), strict=False):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..grids import ended_norms, exact_norms
-from ..result import Status
+from ..runs.grids import ended_norms, exact_norms
+from ..runs.result import Status
 from .style import THEORY, clean, label_of, looks, new_axes
 
 if TYPE_CHECKING:

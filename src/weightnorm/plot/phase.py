@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from ..problems import require_least_squares
 from ..theory import distance_map, perp_of_limit
 from .style import new_axes
@@ -39,7 +39,7 @@ def phase_data(gstar: float, q0: float, scales: Any, ratios: Any) -> xarray.Data
     import xarray
 
     g0, c = (
-        np.atleast_1d(_validate.numbers(n, v)) for n, v in (("scales", scales), ("ratios", ratios))
+        np.atleast_1d(validate.numbers(n, v)) for n, v in (("scales", scales), ("ratios", ratios))
     )
     exact = distance_map(g0, c, gstar, q0)
     with np.errstate(over="ignore"):
@@ -181,8 +181,8 @@ def _name_region(ax: Any, x: Any, y: Any, inside: Any, text: str, halo: Any) -> 
 def start_numbers(problem: Any, direction: Any, start_values: Any) -> tuple[float, float]:
     """‖x*‖ and ‖w0⊥‖ of a problem and a start, or of a pair that gives them."""
     if isinstance(problem, tuple | list) and len(problem) == 2:
-        gstar = _validate.real("problem[0], ‖x*‖,", problem[0], minimum=0.0, strict=True)
-        q0 = _validate.real("problem[1], ‖w0⊥‖,", problem[1], minimum=0.0)
+        gstar = validate.real("problem[0], ‖x*‖,", problem[0], minimum=0.0, strict=True)
+        q0 = validate.real("problem[1], ‖w0⊥‖,", problem[1], minimum=0.0)
         if q0 > 1:
             raise ValueError(
                 f"problem[1], ‖w0⊥‖ of a unit direction, must be at most 1, got {q0:g}"

@@ -1,12 +1,12 @@
 """What is minimised."""
 
 from .contract import Frame, Problem, Reduction
-from .expansion import Expansion
-from .generalized_linear import GeneralizedLinear
-from .kernel import KernelLeastSquares
-from .least_squares import LeastSquares, require_least_squares
-from .matrix_sensing import MatrixSensing
-from .nuclear_norm import MinimumNuclearNorm, NotCertified
+from .kernel.expansion import Expansion
+from .kernel.least_squares import KernelLeastSquares
+from .linear.generalized_linear import GeneralizedLinear
+from .linear.least_squares import LeastSquares, require_least_squares
+from .sensing.matrix_sensing import MatrixSensing
+from .sensing.nuclear_norm import MinimumNuclearNorm, NotCertified
 
 __all__ = [
     "Expansion",

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .._support import validate
 
 Array = NDArray[np.float64]
 
@@ -130,11 +130,11 @@ class Problem(ABC):
 
     def unit_direction(self, name: str, direction: Any, columns: bool) -> Array:
         """A direction, checked and normalised; `columns` asks for unit columns."""
-        return _validate.direction(name, direction, self.dimension)
+        return validate.direction(name, direction, self.dimension)
 
     def unit_directions(self, directions: Any, columns: bool) -> Array:
         """Several directions (n, …), or one."""
-        return _validate.directions(directions, self.dimension)
+        return validate.directions(directions, self.dimension)
 
     def start_direction(self, direction: Any, start_values: Any) -> Any:
         """What a user gave as the direction of a start: itself or, on a problem that knows
@@ -165,7 +165,7 @@ class Problem(ABC):
 
     def start_scale(self, scale: Any, unit: Array, columns: bool) -> Array:
         """A scale as the engine has it: (1,), or (1, r) with one per column."""
-        return np.array([_validate.real("scale", scale)])
+        return np.array([validate.real("scale", scale)])
 
     def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
         """The scale (1,) and unit direction of a result that another method goes on from."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validate import Vector
+from .._support.validate import Vector
 from .losses import Loss
 
 Array = NDArray[np.float64]

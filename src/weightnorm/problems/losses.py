@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 
 Array = NDArray[np.float64]
 
@@ -353,7 +353,7 @@ def as_loss(loss: Any, y: Vector) -> Loss:
     [2.0]
     """
     if isinstance(loss, str):
-        name = _validate.choice("loss", loss, NAMES)
+        name = validate.choice("loss", loss, NAMES)
         makers: dict[str, Any] = {
             "squared": Squared,
             "logistic": Logistic.of,
@@ -385,9 +385,9 @@ def as_loss(loss: Any, y: Vector) -> Loss:
             f"they gave {value} and {slope}"
         )
     for method in ("value", "derivative"):
-        _validate.numbers(f"loss.{method}(0)", getattr(loss, method)(rows))
+        validate.numbers(f"loss.{method}(0)", getattr(loss, method)(rows))
     if getattr(loss, "smoothness", None) is not None:
-        _validate.real("loss.smoothness", loss.smoothness, minimum=0.0)
+        validate.real("loss.smoothness", loss.smoothness, minimum=0.0)
     own: Loss = loss
     return own
 

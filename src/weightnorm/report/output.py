@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from .._files import reason, require_writable, require_writable_folder, write_bytes
+from .._support.files import reason, require_writable, require_writable_folder, write_bytes
 
 FOLDERS = ("figures", "data")
 

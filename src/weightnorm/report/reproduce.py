@@ -18,7 +18,7 @@ from ..datasets import make_regression, make_sensing, random_direction, sensing_
 from ..experiments import EXPERIMENTS, Experiment
 from ..experiments.runs import Result, Settings
 from ..figures import render
-from ..result import Status
+from ..runs.result import Status
 from .output import Output
 from .page import Section, write_report
 

@@ -61,7 +61,7 @@ def versions() -> dict[str, str]:
     Returns
     -------
     dict
-        Versions by name, and which code of weightnorm computes, see `weightnorm._sources`.
+        Versions by name, and which code of weightnorm computes, see `weightnorm._support.sources`.
 
     Examples
     --------

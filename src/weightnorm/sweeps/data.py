@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import is_regular
-from ..problems.factorisation import require_squares
-from ..tables import TableError, read_table, split_table
+from .._support.files import is_regular
+from ..problems.coordinates.factorisation import require_squares
+from ..tables.read import TableError, read_table, split_table
 
 Array = NDArray[np.float64]
 ZIP, NPY = b"PK", b"\x93NUMPY"  # how npz and npy files begin

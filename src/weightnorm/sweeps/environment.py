@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from .._blas import kernels
+from .._support.blas import kernels
 from ..engine.kernels.compiling import code_target
 
 PACKAGES = ("weightnorm", "numpy", "scipy", "numba")

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .._blas import one_thread
-from .._files import (
+from .._support.blas import one_thread
+from .._support.files import (
     UnwritableError,
     reason,
     require_writable,
     require_writable_folder,
     write_bytes,
 )
-from .._pool import available_cores, run_all
-from ..grids import count_statuses, describe_statuses
-from ..problems.factorisation import physical_memory
+from .._support.pool import available_cores, run_all
+from ..problems.coordinates.factorisation import physical_memory
+from ..runs.grids import count_statuses, describe_statuses
 from .config import SweepConfig
 from .environment import environment
 from .labels import as_netcdf, assemble, require_same

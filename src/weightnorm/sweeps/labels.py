@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import UnwritableError
-from ..grids import Axis, grid_attributes, label_grid, method_coordinates
+from .._support.files import UnwritableError
+from ..runs.grids import Axis, grid_attributes, label_grid, method_coordinates
 from .config import SweepConfig
 from .plan import STARTS, Plan, Shard, shapes_of
 from .problems import START_SEEDS

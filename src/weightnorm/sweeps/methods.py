@@ -17,11 +17,10 @@ from pydantic import (
     model_validator,
 )
 
-from .. import schedules
-from ..methods import Training
+from ..methods import Training, schedules
 from ..methods.contract import Method
 from ..methods.registry import REGISTRY, Row
-from ..schedules import Step
+from ..methods.schedules import Step
 from .fields import NUMBER, TABLE, AtLeastZero, Count, Positive, Real, Seed, Strict, one_of
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._sources import AT, ENDING, count_outdated, outdated
+from .._support.sources import AT, ENDING, count_outdated, outdated
 from .config import SweepConfig
 from .environment import AGREE, differences, environment
 from .plan import Plan, Shard, compute_shard, shapes_of

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._blas import one_thread
-from .._sources import AT, SWEEPS, code
+from .._support.blas import one_thread
+from .._support.sources import AT, SWEEPS, code
 from ..engine.grid import compute_grid
-from ..grids import COUNTS
+from ..runs.grids import COUNTS
 from .config import SweepConfig
 from .methods import MethodSpec
 
@@ -59,7 +59,7 @@ class Plan:
     Attributes
     ----------
     code : str
-        The code that computes them, see `weightnorm._sources`.
+        The code that computes them, see `weightnorm._support.sources`.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from ..datasets import (
     sensing_start,
 )
 from ..problems import GeneralizedLinear, LeastSquares, Problem
-from ..problems.matrix_sensing import RECOVERY, VARIABLES
+from ..problems.sensing.matrix_sensing import RECOVERY, VARIABLES
 from .data import Data, load_npy, load_npz, load_table
 from .fields import (
     LARGEST_PROBLEM,

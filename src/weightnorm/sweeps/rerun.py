@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..result import Result
-from ..run import run
+from ..runs.result import Result
+from ..runs.run import run
 from .load import ConfigError, checked
 
 if TYPE_CHECKING:

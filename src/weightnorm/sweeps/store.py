@@ -18,8 +18,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from .._files import PART, is_regular, write_bytes
-from .._sources import AT, ENDING
+from .._support.files import PART, is_regular, write_bytes
+from .._support.sources import AT, ENDING
 from .plan import Shard
 
 ENVIRONMENT = "environment"  # the name of the member that holds it

@@ -7,12 +7,12 @@ arrays. `index.CLAIMS` lists every claim with its function, what the paper print
 
 Nothing here imports methods, runs or flows: a prediction must not contain what it predicts. The one
 exception in name only is `plan`, which turns these bounds into methods that run; it lives in
-`weightnorm.planning` and is only offered here.
+`weightnorm.advice.planning` and is only offered here.
 """
 
 from typing import Any
 
-from .._late import OFFERED
+from .._support.late import OFFERED
 from .adaptive import adaptive_lambda_rpgd, adaptive_lambda_sign, adaptive_lambda_wn
 from .batch_norm import batchnorm_limit
 from .bracket import norm_bracket

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problems.factorisation import scaled_norm
+from ..problems.coordinates.factorisation import scaled_norm
 from ._integrate import integrate_until
 from .setup import ORTHOGONAL, Setup
 from .statement import Assumption, assume

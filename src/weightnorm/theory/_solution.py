@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validate import Vector
+from .._support.validate import Vector
 from ..problems import require_least_squares
-from ..problems.factorisation import scaled_norm
+from ..problems.coordinates.factorisation import scaled_norm
 from .setup import require_attained
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..problems.factorisation import scaled_norm
+from .._support import validate
+from ..problems.coordinates.factorisation import scaled_norm
 from ._integrate import integrate_until
 from .limits import Limit
 from .setup import Setup, require_target, set_up
@@ -71,8 +71,8 @@ def batchnorm_limit(
     >>> end.weights.round(6).tolist()
     [1.0, 1.333333]
     """
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    more = _validate.real("grown", grown, minimum=0.0)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
+    more = validate.real("grown", grown, minimum=0.0)
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     inside = float(np.sqrt(setup.z0 @ setup.z0 + more))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..schedules import stable_below
+from .._support import validate
+from .._support.momentum import stable_below
 from ._rank_one import HALVINGS as FEWEST_HALVINGS
 from ._rank_one import is_below
 from ._solution import Solved, solved
@@ -71,7 +71,7 @@ def norm_bracket(
     True
     """
     beta, ahead = momentum_of(momentum, nesterov)
-    eta, gamma = _validate.broadcast(direction_step=direction_step, scale_step=scale_step)
+    eta, gamma = validate.broadcast(direction_step=direction_step, scale_step=scale_step)
     for name, values in (("direction_step", eta), ("scale_step", gamma)):
         if not (values >= 0).all():
             raise ValueError(f"{name} must be at least 0, got {values.min():g}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .._support import validate
 from .formula import formula, log, log1p
 from .limits import limit_perp
 from .statement import Statement, Value, assume, part_of_unit
@@ -139,15 +139,15 @@ def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
     (5, 2)
     """
     rows, columns = (
-        np.atleast_1d(_validate.numbers("g0", g0)),
-        np.atleast_1d(_validate.numbers("ratio", ratio)),
+        np.atleast_1d(validate.numbers("g0", g0)),
+        np.atleast_1d(validate.numbers("ratio", ratio)),
     )
     if rows.ndim != 1 or columns.ndim != 1:
         raise ValueError(
             f"g0 and ratio must be vectors, got shapes {rows.shape} and {columns.shape}"
         )
     return limit_perp(
-        rows[:, None], _validate.real("gstar", gstar), _validate.real("q0", q0), columns[None, :]
+        rows[:, None], validate.real("gstar", gstar), validate.real("q0", q0), columns[None, :]
     )
 
 

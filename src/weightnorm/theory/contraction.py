@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from .formula import formula, log, log1p, whole
 from .statement import Value, assume, part_of_unit
 
@@ -42,8 +42,8 @@ def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
     >>> round(perp_bound([1.0, 1.0], [0.5, 0.9], gstar=3.0).value, 4)
     0.2845
     """
-    g = _validate.array("scales", scales, ndim=1)
-    p = _validate.vector("parallels", parallels, g.size)
+    g = validate.array("scales", scales, ndim=1)
+    p = validate.vector("parallels", parallels, g.size)
     h = gstar**2 - (g * p) ** 2
     bound = float(np.exp(-np.sum(h / (gstar**2 + h))) * (1.0 - p[0] ** 2))
     return Value(
@@ -120,7 +120,7 @@ def perp_after(perp: float, g: float, gstar: float, steps: int) -> Value:
     >>> round(perp_after(1.0, 1.0, 3.0, steps=1).value, 6), perp_after(1.0, 1.0, 1.0, 3).value
     (0.316228, 0.5)
     """
-    count = _validate.integer("steps", steps)
+    count = validate.integer("steps", steps)
     given = (part_of_unit("‖w⊥‖", perp), assume("y ≠ 0", gstar > 0))
     excess, rate = _turn(g, gstar)
     if perp == 0.0:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .._support import validate
 from .statement import Value, assume
 
 Array = NDArray[np.float64]
@@ -48,8 +48,8 @@ def coordinate_wise_end(rule: str, angle: float) -> Value:
     >>> [round(coordinate_wise_end("adam", angle).value, 2) for angle in (0, 22.5, 45)]
     [0.3, 0.4, 0.17]
     """
-    _validate.choice("rule", rule, ("wn", "adam", "sign"))
-    turn = np.deg2rad(_validate.real("angle", angle))
+    validate.choice("rule", rule, ("wn", "adam", "sign"))
+    turn = np.deg2rad(validate.real("angle", angle))
     seen = np.array([np.cos(turn), -np.sin(turn)])
     unseen = np.array([np.sin(turn), np.cos(turn)])
     state = np.array([SCALE, *(HIDDEN[0] * seen + HIDDEN[1] * unseen)])
@@ -121,14 +121,14 @@ def grouped_invariant(
     >>> grouped_invariant(A, [1.0, 2.0], [0.6, 0.8, 0.0, 1.0], blocks=[2, 2]).round(4).tolist()
     [0.2769, 2.0]
     """
-    A = _validate.array("features", features, ndim=2)
-    given = _validate.items("blocks", blocks)
-    sizes = [_validate.integer(f"blocks[{i}]", b, minimum=1) for i, b in enumerate(given)]
+    A = validate.array("features", features, ndim=2)
+    given = validate.items("blocks", blocks)
+    sizes = [validate.integer(f"blocks[{i}]", b, minimum=1) for i, b in enumerate(given)]
     if sum(sizes) != A.shape[1]:
         raise ValueError(f"blocks must add up to the {A.shape[1]} features, got {sum(sizes)}")
-    g = _validate.vector("scales", scales, len(sizes))
-    w = _validate.vector("direction", direction, A.shape[1])
-    c = _validate.numbers("ratio", ratio)
+    g = validate.vector("scales", scales, len(sizes))
+    w = validate.vector("direction", direction, A.shape[1])
+    c = validate.numbers("ratio", ratio)
     if c.shape not in ((), (len(sizes),)):
         raise ValueError(f"ratio must be a number or one per block, {len(sizes)}, got {c.shape}")
     c = np.broadcast_to(c, (len(sizes),))

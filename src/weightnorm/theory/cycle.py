@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from .formula import formula
 from .setup import ORTHOGONAL, require_target, set_up
 from .statement import Statement, Value, assume, part_of_unit
@@ -197,7 +197,7 @@ def two_cycle(
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     lam, gstar = float(setup.lam.max()), setup.gstar
-    gamma = _validate.real("scale_step", _validate.given("scale_step", scale_step)) * lam
+    gamma = validate.real("scale_step", validate.given("scale_step", scale_step)) * lam
     cosine = float(setup.z0 @ setup.target) / gstar
     basin = two_cycle_basin(setup.g0, cosine, float(np.linalg.norm(setup.z0)), gstar, gamma)
     equal = assume("AAᵀ is a multiple of I", setup.lam.min() >= lam * (1.0 - ORTHOGONAL))

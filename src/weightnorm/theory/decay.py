@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from ..problems import require_least_squares
 from .formula import formula
 from .limits import Limit
@@ -72,7 +72,7 @@ def weight_decay_limit(problem: Any, decay: float) -> DecayLimit:
     True
     """
     problem = require_least_squares(problem)
-    mu = _validate.real("decay", decay, minimum=0.0, strict=True)
+    mu = validate.real("decay", decay, minimum=0.0, strict=True)
     lam, target = problem.factorisation.singular_values**2, problem.target
     inside = lam / (lam + mu) * target
     norm = float(np.linalg.norm(inside))
@@ -167,9 +167,9 @@ def edge_time(
     >>> round(slow.steps / fast.steps, 3)
     2.0
     """
-    eta = _validate.real("direction_step", direction_step, minimum=0.0, strict=True)
-    lost = eta * _validate.real("decay", decay, minimum=0.0, strict=True)
-    length = _validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
+    eta = validate.real("direction_step", direction_step, minimum=0.0, strict=True)
+    lost = eta * validate.real("decay", decay, minimum=0.0, strict=True)
+    length = validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
     size = getattr(norm, "norm", norm)
     found = stability(problem, size, eta, scale_step, method="wn")
     largest = float(found.max_direction_step)  # at ‖w‖ = 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from .formula import formula
 from .statement import Value, assume
 
@@ -42,7 +42,7 @@ def step_identities(g: float, g_next: float, parallel: float, y: Any) -> Value:
     >>> round(step_identities(1.0, 1.0, 0.0, [3.0]).value["v_norm"], 4)  # √(1 + 9)
     3.1623
     """
-    y = _validate.array("y", y, ndim=1)
+    y = validate.array("y", y, ndim=1)
     gstar = float(np.linalg.norm(y))
     square = g * g + gstar**2 - (g * parallel) ** 2  # g²‖v‖²
     v_norm = float(np.sqrt(square) / abs(g))
@@ -309,5 +309,5 @@ def orthogonal_gstar(y: Any) -> Value:
     >>> orthogonal_gstar([3.0, 4.0]).value
     5.0
     """
-    y = _validate.array("y", y, ndim=1)
+    y = validate.array("y", y, ndim=1)
     return Value(float(np.linalg.norm(y)), paper="section 2, after Theorem 2.6")

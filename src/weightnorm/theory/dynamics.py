@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from ..history import invariant as kept_by_the_flow
+from .._support import validate
 from ..problems import LeastSquares
+from ..runs.history import invariant as kept_by_the_flow
 from ._sign import limit_sign
 from .formula import formula
 from .setup import require_target, set_up
@@ -20,8 +20,8 @@ REST = 1e-9
 
 
 def _residual(problem: Any, g: float, w: Any) -> tuple[Any, Any]:
-    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
-    w = _validate.vector("w", w, problem.shape[1])
+    validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    w = validate.vector("w", w, problem.shape[1])
     r = problem.A @ (g * w) - problem.y
     return w, np.asarray(problem.A.T @ r)
 
@@ -51,8 +51,8 @@ def flow_step_sizes(step: float, ratio: float) -> Value:
     >>> flow_step_sizes(0.01, ratio=3.0).value
     {'direction_step': 0.01, 'scale_step': 0.03}
     """
-    eta = _validate.real("step", step, minimum=0.0)
-    c = _validate.real("ratio", ratio, minimum=0.0)
+    eta = validate.real("step", step, minimum=0.0)
+    c = validate.real("ratio", ratio, minimum=0.0)
     return Value(
         {"direction_step": eta, "scale_step": c * eta}, paper="Condition 2.1 (misprint: swapped)"
     )
@@ -158,8 +158,8 @@ def stationary_point(problem: Any, g: float, w: Any) -> Value:
     ...  ((1.0, [1.0, 0.0]), (0.0, [0.0, 1.0]), (0.0, [1.0, 0.0]))]
     ['solution', 'spurious', 'moving']
     """
-    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
-    w = _validate.direction("w", w, problem.shape[1])
+    validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    w = validate.direction("w", w, problem.shape[1])
     pull_y = np.asarray(problem.A.T @ problem.y)
     r = problem.A @ (g * w) - problem.y
     pull = np.asarray(problem.A.T @ r)
@@ -212,7 +212,7 @@ def perp_factor(g0: Any, g: Any, ratio: Any, norm: Any = 1.0) -> Any:
     >>> round(float(perp_factor(1.0, 3.0, ratio=2.0)), 6)
     0.135335
     """
-    first, last, c, size = _validate.broadcast(g0=g0, g=g, ratio=ratio, norm=norm)
+    first, last, c, size = validate.broadcast(g0=g0, g=g, ratio=ratio, norm=norm)
     _require_positive("ratio", c)
     _require_positive("norm", size)
     return np.exp((first - last) / (2.0 * c) * (first + last) / size / size)
@@ -246,7 +246,7 @@ def invariant(perp_norm: Any, g: Any, ratio: Any) -> Any:
     >>> round(float(invariant(0.5, 2.0, 1.0)), 6)
     1.306853
     """
-    perp, scale, c = _validate.broadcast(perp_norm=perp_norm, g=g, ratio=ratio)
+    perp, scale, c = validate.broadcast(perp_norm=perp_norm, g=g, ratio=ratio)
     _require_positive("ratio", c)
     if (perp < 0).any():
         raise ValueError(f"perp_norm must not be negative, got {perp.min():g}")
@@ -299,7 +299,7 @@ def flow_outcome(
     """
     from .fixed_scale import fixed_scale_limit
 
-    c = _validate.real("ratio", _validate.given("ratio", ratio), minimum=0.0)
+    c = validate.real("ratio", validate.given("ratio", ratio), minimum=0.0)
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     if c > 0:

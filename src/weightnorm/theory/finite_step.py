@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from ..problems.factorisation import LARGEST, require_squarable
+from .._support import validate
+from ..problems.coordinates.factorisation import LARGEST, require_squarable
 from ._drift import TAIL, Drift, Training, drift_along
 from ._followed import followed_side, steps_edge
 from ._path_noise import certainty, drift_variance, flow_way
@@ -160,16 +160,16 @@ def finite_step_limit(
     >>> 20 * abs(actual.norm - predicted.norm) < abs(actual.norm - flow.norm)
     True
     """
-    method = _validate.given("method", method)
+    method = validate.given("method", method)
     one_of("method", method, ("rpgd", "wn"))
-    eta = _validate.real("step", _validate.given("step", step), minimum=0.0, strict=True)
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    eta = validate.real("step", validate.given("step", step), minimum=0.0, strict=True)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
     beta, ahead = momentum_of(momentum, nesterov)
-    start_norm = _validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
+    start_norm = validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
     if method == "rpgd" and start_norm != 1.0:
         raise ValueError(f"direction_norm must be 1 for rPGD, got {start_norm:g}")
     if clip is not None:
-        clip = _validate.real("clip", clip, minimum=0.0, strict=True)
+        clip = validate.real("clip", clip, minimum=0.0, strict=True)
         if batch_size is not None:
             raise ValueError(
                 "clip and batch_size together have no known end: clipped batches are biased; "
@@ -237,7 +237,7 @@ def _samples(
     if batch_size is None:
         return None
     m = int(problem.shape[0])
-    size = _validate.integer("batch_size", batch_size, minimum=1, maximum=m)
+    size = validate.integer("batch_size", batch_size, minimum=1, maximum=m)
     if size == m:
         return None
     space = problem.reduce(samples=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 from ..problems import LeastSquares
 from .formula import formula
 from .limits import Limit
@@ -255,8 +255,8 @@ def sphere_ball(problem: Any, scale: float) -> Value:
     >>> wn.theory.sphere_ball(problem, 1.0).applies, wn.theory.sphere_ball(problem, 4.0).applies
     (True, False)
     """
-    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
-    if _validate.real("scale", scale) == 0.0:
+    validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    if validate.real("scale", scale) == 0.0:
         raise ValueError("scale is 0: then the loss does not depend on w")
     setup = set_up(problem, scale, np.ones(problem.shape[1]))  # the minima depend on no direction
     require_target(setup)

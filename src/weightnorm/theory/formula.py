@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from .statement import Statement
 
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ def formula(function: Callable[P, T]) -> Callable[P, T]:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         for name in names:
-            bound.arguments[name] = _validate.real(name, bound.arguments[name])
+            bound.arguments[name] = validate.real(name, bound.arguments[name])
         try:
             with np.errstate(all="ignore"):
                 result = function(*bound.args, **bound.kwargs)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 from .formula import formula, log, log1p, whole
 from .statement import Value, assume, part_of_unit
 
@@ -15,7 +15,7 @@ NEARLY = 1 - 1e-12  # equal, to rounding
 
 
 def _eigenvalues(eigenvalues: Any) -> Vector:
-    lam = _validate.array("eigenvalues", eigenvalues, ndim=1)
+    lam = validate.array("eigenvalues", eigenvalues, ndim=1)
     if not (lam.min() >= 0.0 and lam.max() > 0.0):
         given = f"{lam.min():g} … {lam.max():g}"
         raise ValueError(f"eigenvalues must not be negative, nor all zero, got {given}")
@@ -89,7 +89,7 @@ def general_matrix_steps(q0: float, accuracy: float, delta: float = 1.0) -> int:
     >>> general_matrix_steps(1.0, 1e-3)
     10
     """
-    _validate.real("delta", delta, minimum=0.0, strict=True)
+    validate.real("delta", delta, minimum=0.0, strict=True)
     return whole(log(q0 / accuracy) / log1p(delta))  # −inf for q0 = 0: no step is needed
 
 
@@ -250,7 +250,7 @@ def random_tail(m: int) -> Value:
     """
     from scipy.special import gammaincc
 
-    count = _validate.integer("m", m, minimum=2, maximum=10**15)
+    count = validate.integer("m", m, minimum=2, maximum=10**15)
     beyond = count + np.sqrt(count * np.log(count))
     value = {"exact": float(gammaincc(0.5 * count, 0.5 * beyond)), "printed": 1.0 / count}
     return Value(value, paper="proof of Lemma E.11")

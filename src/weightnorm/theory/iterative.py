@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 from ..problems import require_least_squares
-from ..problems.factorisation import EPS, scaled_norm
-from ..problems.iterative import Iterated, solve
+from ..problems.coordinates.factorisation import EPS, scaled_norm
+from ..problems.coordinates.iterative import Iterated, solve
 from ._sign import ROUNDING, STUCK
 from .limits import Limit, limit_perp
 from .statement import Assumption, assume
@@ -122,9 +122,9 @@ class Iterative:
 def set_up_iterative(problem: Any, scale: Any, direction: Any) -> Iterative:
     """x* and the split of a start by LSQR: three solutions, the last two for w0⊥."""
     problem = require_least_squares(problem)
-    g0 = _validate.squarable("scale", scale)
-    given = direction.compute() if _validate.is_dask(direction) else direction
-    unit = _validate.direction("direction", given, problem.shape[1])
+    g0 = validate.squarable("scale", scale)
+    given = direction.compute() if validate.is_dask(direction) else direction
+    unit = validate.direction("direction", given, problem.shape[1])
     operator, y = problem.operator, np.asarray(problem.y, dtype=np.float64)
     known = problem.is_iterated
     solution = problem.iterate()

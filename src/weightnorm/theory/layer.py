@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .._support import validate
 from ..problems import LeastSquares
 from ._followed import followed_side
 from ._layer_flow import row_end
@@ -151,17 +151,17 @@ def linear_layer_limit(
     True
     """
     one_of("method", method, ("rpgd", "wn"))
-    ratio = _validate.real("scale_ratio", scale_ratio, minimum=0.0, strict=True)
-    kappa = _validate.real("bias_ratio", bias_ratio, minimum=0.0, strict=True)
-    X = _validate.array("features", features, ndim=2)
+    ratio = validate.real("scale_ratio", scale_ratio, minimum=0.0, strict=True)
+    kappa = validate.real("bias_ratio", bias_ratio, minimum=0.0, strict=True)
+    X = validate.array("features", features, ndim=2)
     Y, W = _outputs(X, targets, weight)
-    b0 = _validate.numbers("start_bias", start_bias)
+    b0 = validate.numbers("start_bias", start_bias)
     if b0.shape not in ((), (len(W),)):
         raise ValueError(f"start_bias must be a number or one per row, {len(W)}, got {b0.shape}")
     b0 = np.broadcast_to(b0, (len(W),))
     beta, ahead = momentum_of(momentum, nesterov)
-    frozen = _validate.integer("frozen_steps", frozen_steps)
-    eta = None if step is None else _validate.real("step", step, minimum=0.0, strict=True)
+    frozen = validate.integer("frozen_steps", frozen_steps)
+    eta = None if step is None else validate.real("step", step, minimum=0.0, strict=True)
     if eta is None and (beta or frozen):
         raise ValueError("momentum and frozen_steps need a step, which says how long a step is")
     means = X.mean(axis=0)
@@ -222,7 +222,7 @@ def _norms(W: Array, given: Any, method: str) -> Array:
     """‖v0‖ of every row; 1 for rPGD."""
     if given is None:
         return np.linalg.norm(W, axis=1) if method == "wn" else np.ones(len(W))
-    norms = _validate.numbers("direction_norm", given)
+    norms = validate.numbers("direction_norm", given)
     if method == "rpgd":
         raise ValueError("direction_norm is for method 'wn': rPGD's directions have norm 1")
     if norms.shape not in ((), (len(W),)) or not (norms > 0).all() or np.isinf(norms).any():
@@ -291,7 +291,7 @@ def _integrated(
 
 def _outputs(X: Array, targets: Any, weight: Any) -> tuple[Array, Array]:
     """Targets (n, k) and rows (k, d) that fit the features and each other."""
-    Y, W = _validate.vector_or_rows("targets", targets), _validate.vector_or_rows("weight", weight)
+    Y, W = validate.vector_or_rows("targets", targets), validate.vector_or_rows("weight", weight)
     Y = Y[:, None] if Y.ndim == 1 else Y
     W = np.atleast_2d(W)
     if len(Y) != len(X):

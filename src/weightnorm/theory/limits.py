@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._validate import Vector
-from ..problems.expansion import Expanded
-from ..problems.reduction import NEGLIGIBLE
+from .._support import validate
+from .._support.validate import Vector
+from ..problems.coordinates.reduction import NEGLIGIBLE
+from ..problems.kernel.expansion import Expanded
 from ._root import perp_at_the_end
 from ._sign import decide, limit_sign
 from .setup import Setup, require_target, set_up, set_up_convex
@@ -115,7 +115,7 @@ def limit_perp(g0: Any, gstar: Any, q0: Any, ratio: Any) -> Array:
     >>> float(limit_perp(g0=1e5, gstar=1.0, q0=0.5, ratio=1e-7).round(4))
     100000.0
     """
-    g0, gstar, q0, c = _validate.broadcast(g0=g0, gstar=gstar, q0=q0, ratio=ratio)
+    g0, gstar, q0, c = validate.broadcast(g0=g0, gstar=gstar, q0=q0, ratio=ratio)
     if not (gstar > 0).all():
         raise ValueError(f"gstar must be greater than 0, got {gstar.min():g}: y = 0 is excluded")
     if not (c > 0).all():
@@ -187,8 +187,8 @@ def limit_square(log_f0: Any, gstar: Any, ratio: Any) -> Array:
     >>> float(limit_square(float("-inf"), 3.0, 1.0))
     9.0
     """
-    start = _validate.numbers("log_f0", log_f0, minus_infinity=True)
-    _, gstar, c = _validate.broadcast(log_f0=np.zeros(start.shape), gstar=gstar, ratio=ratio)
+    start = validate.numbers("log_f0", log_f0, minus_infinity=True)
+    _, gstar, c = validate.broadcast(log_f0=np.zeros(start.shape), gstar=gstar, ratio=ratio)
     if not ((gstar > 0) & (c > 0)).all():
         raise ValueError("gstar and ratio must be greater than 0")
     with np.errstate(over="ignore"):
@@ -225,7 +225,7 @@ def perp_of_limit(g0: Any, g_limit: Any, q0: Any, ratio: Any) -> Array:
     >>> float(perp_of_limit(2.0, g, 0.6**0.5, 1.0).round(4))
     0.1878
     """
-    g0, g_limit, q0, c = _validate.broadcast(g0=g0, g_limit=g_limit, q0=q0, ratio=ratio)
+    g0, g_limit, q0, c = validate.broadcast(g0=g0, g_limit=g_limit, q0=q0, ratio=ratio)
     if not ((q0 >= 0) & (c > 0)).all():
         raise ValueError("q0 must not be negative, and ratio must be greater than 0")
     g0, g_limit = np.abs(g0), np.abs(g_limit)
@@ -263,8 +263,8 @@ def ratio_for_share(gstar: float, q0: float, perp: float) -> float | None:
     >>> float(limit_perp(0.0, 3.0, 0.6, 9.0 * ratio).round(9))
     1.0
     """
-    gstar = _validate.real("gstar", gstar, minimum=0.0)
-    q0, perp = (_validate.real(n, v, minimum=0.0) for n, v in (("q0", q0), ("perp", perp)))
+    gstar = validate.real("gstar", gstar, minimum=0.0)
+    q0, perp = (validate.real(n, v, minimum=0.0) for n, v in (("q0", q0), ("perp", perp)))
     if q0 > 1 + 1e-12:
         raise ValueError(f"q0 must be between 0 and 1: it is ‖w0⊥‖ of a unit w0; got {q0:g}")
     if not (gstar > 0 and q0 > 0 and perp > 0):
@@ -352,7 +352,7 @@ def flow_limit(
     >>> limit.weights.round(4).tolist()
     [0.0, 1.0986, 0.6576]
     """
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
     if iterative:
         from .iterative import flow_limit_by_iteration
 
@@ -458,7 +458,7 @@ def flow_limit_as_printed(
     >>> wn.theory.flow_limit_as_printed(problem, scale=4.0, direction=w0).norm > 50
     True
     """
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from ..problems import require_least_squares
 from ._solution import reachable, solved
 from .formula import formula
@@ -100,17 +100,17 @@ def noise_equilibrium(
     True
     """
     one_of("method", method, ("rpgd", "wn"))
-    eta = _validate.real("direction_step", direction_step, minimum=0.0, strict=True)
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    sigma = _validate.real("label_noise", label_noise, minimum=0.0, strict=True)
-    length = _validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
+    eta = validate.real("direction_step", direction_step, minimum=0.0, strict=True)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
+    sigma = validate.real("label_noise", label_noise, minimum=0.0, strict=True)
+    length = validate.real("direction_norm", direction_norm, minimum=0.0, strict=True)
     at = solved(require_least_squares(problem))
     trace, square = float(at.lam.sum()), float(at.pull @ at.pull)
     lowest = at.gstar**2
     there = square / trace * (1.0 + float(np.sqrt(1.0 + c * trace / square)))
     reaches = trace * lowest >= (2.0 + c / lowest) * square
     settled = at.gstar if reaches or not at.free else float(np.sqrt(there))
-    size = settled if norm is None else _validate.real("norm", getattr(norm, "norm", norm))
+    size = settled if norm is None else validate.real("norm", getattr(norm, "norm", norm))
     G = max(size, at.gstar) ** 2
     if method == "rpgd":
         drift = -0.5 * (eta * sigma) ** 2 * (G * trace - (2.0 + c / G) * square)

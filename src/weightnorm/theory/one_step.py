@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 from .formula import formula
 from .statement import Value, unit_norm
 
@@ -49,8 +49,8 @@ def wn_step(g: float, w: Any, pull: Any, step: float) -> Value:
     >>> wn_step(1.0, [1.0, 0.0], [0.0, 1.0], 0.5).value["square"]
     1.25
     """
-    w = _validate.array("w", w, ndim=1)
-    pull = _validate.vector("pull", pull, w.size)
+    w = validate.array("w", w, ndim=1)
+    pull = validate.vector("pull", pull, w.size)
     square = float(w @ w)
     s, _, across = _parts(g, w / np.sqrt(square), pull)
     value = {
@@ -91,8 +91,8 @@ def rpgd_step(g: float, w: Any, pull: Any, step: float) -> Value:
     >>> rpgd_step(1.0, [1.0, 0.0], [0.5, 0.0], 1.0).value
     {'v_norm': 0.5, 'perp_factor': 2.0, 'perp_grows': True}
     """
-    w = _validate.array("w", w, ndim=1)
-    pull = _validate.vector("pull", pull, w.size)
+    w = validate.array("w", w, ndim=1)
+    pull = validate.vector("pull", pull, w.size)
     s, whole, _ = _parts(g, w, pull)
     v_norm = float(np.sqrt(1.0 - 2.0 * step * g * s + (step * g) ** 2 * whole))
     value = {
@@ -137,6 +137,6 @@ def invariant_drift(method: str, g: Any, s: Any, across: Any, ratio: float) -> A
     >>> float(invariant_drift("rpgd", g=1.0, s=1.0, across=0.0, ratio=1.0))
     1.0
     """
-    sign = 1.0 if _validate.choice("method", method, ("rpgd", "wn")) == "rpgd" else -1.0
-    g, s, across = _validate.broadcast(g=g, s=s, across=across)
+    sign = 1.0 if validate.choice("method", method, ("rpgd", "wn")) == "rpgd" else -1.0
+    g, s, across = validate.broadcast(g=g, s=s, across=across)
     return 0.5 * ((ratio + sign * g * g) * s * s - g * g * across)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .._support import validate
 
 Array = NDArray[np.float64]
 NEAR = 8.0  # exponents that differ by less: the integral by Gauss's nodes, without cancellation
@@ -41,8 +41,8 @@ def potential(x: Any, ratio: float = 1.0) -> Any:
     """
     from scipy.special import dawsn
 
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    points = _validate.vector_or_rows("x", x)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
+    points = validate.vector_or_rows("x", x)
     norm = np.asarray(np.linalg.norm(points, axis=-1))
     with np.errstate(over="ignore", invalid="ignore"):
         unit = np.sqrt(2.0 * c)
@@ -82,9 +82,9 @@ def bregman(x: Any, x0: Any, ratio: float = 1.0) -> Any:
     >>> bool((wn.theory.bregman(others, x0) > wn.theory.bregman(end, x0)).all())
     True
     """
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
-    points = _validate.vector_or_rows("x", x)
-    start = _validate.array("x0", x0, ndim=1)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
+    points = validate.vector_or_rows("x", x)
+    start = validate.array("x0", x0, ndim=1)
     if start.size != points.shape[-1]:
         raise ValueError(f"x0 must have {points.shape[-1]} entries like x, got {start.size}")
     if not start.any():

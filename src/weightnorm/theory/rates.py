@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 from ..problems import LeastSquares
 from .formula import formula
 from .setup import require_target, set_up
@@ -43,10 +43,10 @@ def loss_rate_bounds(problem: Any, g: float, w: Any, ratio: float) -> Bounds:
     >>> wn.theory.loss_rate_bounds(problem, 2.0, [1.0, 0.0], ratio=1.0).upper
     -1.0
     """
-    c = _validate.real("ratio", ratio, minimum=0.0)
-    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
-    _validate.squarable("g", g)
-    w = _validate.vector("w", w, problem.shape[1])
+    c = validate.real("ratio", ratio, minimum=0.0)
+    validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    validate.squarable("g", g)
+    w = validate.vector("w", w, problem.shape[1])
     pull = problem.gradient(g * w)
     square = float(pull @ pull)
     bounds = -max(g * g, c) * square, -min(g * g, c) * square
@@ -83,9 +83,9 @@ def loss_rate(problem: Any, g: float, w: Any, ratio: float) -> Value:
     >>> wn.theory.loss_rate(problem, 1.0, [0.0, 1.0, 0.0], ratio=1.0).value
     {'exact': -2.0, 'printed': -1.0}
     """
-    c = _validate.real("ratio", ratio, minimum=0.0)
-    _validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
-    w = _validate.vector("w", w, problem.shape[1])
+    c = validate.real("ratio", ratio, minimum=0.0)
+    validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
+    w = validate.vector("w", w, problem.shape[1])
     pull = problem.gradient(g * w)
     s = float(w @ pull)
     across = pull - s * w
@@ -123,7 +123,7 @@ def loss_envelope(time: Any, scale_bound: float, ratio: float, smallest: float) 
     1.0
     """
     rate = smallest * min(scale_bound**2, ratio)
-    return np.exp(-2.0 * rate * _validate.numbers("time", time))
+    return np.exp(-2.0 * rate * validate.numbers("time", time))
 
 
 @formula
@@ -175,9 +175,9 @@ def convergence_time(
     >>> bound.applies, bound.value["time"] < bound.value["printed"]
     (True, True)
     """
-    c = _validate.real("ratio", _validate.given("ratio", ratio), minimum=0.0, strict=True)
-    target = _validate.given("accuracy", accuracy)
-    target = _validate.real("accuracy", target, minimum=0.0, strict=True)
+    c = validate.real("ratio", validate.given("ratio", ratio), minimum=0.0, strict=True)
+    target = validate.given("accuracy", accuracy)
+    target = validate.real("accuracy", target, minimum=0.0, strict=True)
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     with np.errstate(divide="ignore"):

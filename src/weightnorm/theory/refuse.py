@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from .._support import validate
 
 COORDINATE_WISE = ("adam", "adamw", "adagrad", "rmsprop", "sign", "signsgd", "lion")
 
@@ -20,12 +20,12 @@ def one_of(name: str, method: Any, options: Sequence[str]) -> str:
             "only on lengths and angles, so no formula in ‖x*‖, g0, ‖w0⊥‖ and the steps can "
             "predict it. wn.theory.coordinate_wise_end shows one problem, turned, with three ends"
         )
-    return _validate.choice(name, method, options)
+    return validate.choice(name, method, options)
 
 
 def momentum_of(momentum: Any, nesterov: Any) -> tuple[float, bool]:
     """β in [0, 1), and whether it is Nesterov's."""
-    beta = _validate.real("momentum", momentum, minimum=0.0)
+    beta = validate.real("momentum", momentum, minimum=0.0)
     if beta >= 1.0:
         raise ValueError(f"momentum must be below 1, got {beta:g}")
     if not isinstance(nesterov, bool | np.bool_):

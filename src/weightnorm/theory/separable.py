@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 from ..problems import GeneralizedLinear
-from ..problems.margin import find_margin
+from ..problems.minimum.margin import find_margin
 from .statement import Statement, assume
 
 ON_THE_MARGIN = 1e-7  # a sample nearer than this, relatively, is a support vector
@@ -80,7 +80,7 @@ def max_margin(problem: Any) -> MaxMargin:
     >>> bool(found.margin > 0), bool(found.gap < 1e-6 * found.margin)
     (True, True)
     """
-    _validate.instance(
+    validate.instance(
         "problem", problem, GeneralizedLinear, use="wn.GeneralizedLinear(A, y, loss='logistic')"
     )
     signs = getattr(problem.loss, "signs", None)

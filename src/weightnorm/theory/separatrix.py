@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _validate
+from .._support import validate
 from ._sign import STUCK, UNDECIDED, at_rest, decide
 from .limits import sign_by_rounding
 from .setup import Setup, require_target, set_up_convex
@@ -94,7 +94,7 @@ def scale_sign(
     >>> [wn.theory.scale_sign(problem, g0, w0).decided_by for g0 in (0.0, 0.01, 3.0)]
     ['pull', 'start', 'start']
     """
-    c = _validate.real("ratio", ratio, minimum=0.0, strict=True)
+    c = validate.real("ratio", ratio, minimum=0.0, strict=True)
     setup = set_up_convex(problem, scale, direction, start_values)
     require_target(setup)
     sign, how = decide(setup, c)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._validate import Vector
+from .._support import validate
+from .._support.validate import Vector
 from ..problems import Frame, GeneralizedLinear, require_least_squares
-from ..problems.factorisation import scaled_norm
-from ..problems.minimum import Minimum
+from ..problems.coordinates.factorisation import scaled_norm
+from ..problems.minimum.minimum import Minimum
 
 ORTHOGONAL = 1e-12  # eigenvalues of AAᵀ this close, relatively, are equal
 
@@ -124,7 +124,7 @@ class Setup:
 def set_up(problem: Any, scale: Any, direction: Any, start_values: Any = None) -> Setup:
     """Check a problem and a start, and reduce them."""
     problem = require_least_squares(problem)
-    g0 = _validate.squarable("scale", scale)
+    g0 = validate.squarable("scale", scale)
     direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()
@@ -143,7 +143,7 @@ def set_up_convex(problem: Any, scale: Any, direction: Any, start_values: Any = 
     if not hasattr(problem, "minimum"):  # least squares has its own, by factorisation
         return set_up(problem, scale, direction, start_values)
     found = require_attained(problem)
-    g0 = _validate.squarable("scale", scale)
+    g0 = validate.squarable("scale", scale)
     direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()

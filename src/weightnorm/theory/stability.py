@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..schedules import stable_below
+from .._support import validate
+from .._support.momentum import stable_below
 from ._rank_one import HALVINGS, extremes, is_below
 from ._solution import Solved, contraction, reachable, solved, squares_above
 from .refuse import momentum_of, one_of
@@ -227,7 +227,7 @@ def stability(
         "scale_step": scale_step,
         "direction_norm": 1.0 if direction_norm is None else direction_norm,
     }
-    arrays = _validate.broadcast(**given)
+    arrays = validate.broadcast(**given)
     for name, values in zip(given, arrays, strict=True):
         positive = name in ("norm", "direction_norm")
         if not (values > 0 if positive else values >= 0).all():

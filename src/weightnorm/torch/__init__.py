@@ -21,12 +21,7 @@ from .freeze_thaw import FreezeThaw
 from .groups import scale_direction_groups
 from .last_layer import LastLayer, predict_last_layer
 from .monitor import Monitor
-from .parametrization import (
-    ScaleNorm,
-    from_torch_weight_norm,
-    remove_scale_norm,
-    scale_norm,
-)
+from .parametrization import ScaleNorm, from_torch_weight_norm, remove_scale_norm, scale_norm
 from .rpgd import RPGD
 from .weight_norm_sgd import WeightNormSGD
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._pool import share
+from .._support.pool import share
 from ._blocks import NEAR, Layout
 from ._options import Options
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.optim.lr_scheduler import LRScheduler
 
-from .. import _validate
+from .._support import validate
 from ._options import rate
 
 
@@ -65,8 +65,8 @@ class FreezeThaw(LRScheduler):
     ) -> None:
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise TypeError(f"optimizer must be a torch optimiser, got {type(optimizer).__name__}")
-        self.switch = _validate.integer("switch", switch)
-        self.ramp = _validate.integer("ramp", ramp)
+        self.switch = validate.integer("switch", switch)
+        self.ramp = validate.integer("ramp", ramp)
         self.frozen = float(rate("frozen", frozen))
         self.key, _ = _what(optimizer)
         self.thawed = None if thawed is None else float(rate("thawed", thawed))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import _validate
+from .._support import validate
 from ..theory import linear_layer_limit
 from ._blocks import is_distributed
 from .groups import pairs
@@ -155,7 +155,7 @@ def predict_last_layer(
     """
     if not isinstance(layer, torch.nn.Linear):
         raise TypeError(f"layer must be a torch.nn.Linear, got {type(layer).__name__}")
-    _validate.choice("loss", loss, LOSSES)
+    validate.choice("loss", loss, LOSSES)
     X, Y = _array("features", features), _array("targets", targets)
     Y = Y[:, None] if Y.ndim == 1 else Y
     W = _array("layer.weight", layer.weight)
@@ -169,7 +169,7 @@ def predict_last_layer(
         )
     step = None
     if lr is not None:
-        rate = _validate.real("lr", lr, minimum=0.0, strict=True)
+        rate = validate.real("lr", lr, minimum=0.0, strict=True)
         step = rate * {"half_sum": 1.0, "mse_sum": 2.0, "mse_mean": 2.0 / Y.size}[loss]
     biased = layer.bias is not None
     end = linear_layer_limit(
@@ -225,4 +225,4 @@ def _array(name: str, value: Any) -> Any:
         if value.is_complex():
             raise TypeError(f"{name} must be real, got {value.dtype}")
         value = value.to("cpu", torch.float64).numpy()
-    return _validate.numbers(name, value)
+    return validate.numbers(name, value)

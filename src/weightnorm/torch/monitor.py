@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .. import _validate
-from ..history import invariant
+from .._support import validate
 from ..problems import LeastSquares
+from ..runs.history import invariant
 from ._blocks import block_norm, is_distributed, layout, spanned
 from ._optimizer import ScaleDirectionOptimizer
 from .groups import pairs
@@ -98,7 +98,7 @@ class Monitor:
         names: Any = None,
         follow: bool = True,
     ) -> None:
-        self.every = _validate.integer("every", every, minimum=1)
+        self.every = validate.integer("every", every, minimum=1)
         optimizer_or_model, optimizer = _inside(optimizer_or_model), _inside(optimizer)
         if isinstance(optimizer_or_model, ScaleDirectionOptimizer):
             self._looks = _of_optimizer(optimizer_or_model, names)
@@ -348,7 +348,7 @@ def _row_spaces(features: Any, looks: Mapping[str, Callable[[], Seen]]) -> dict[
     for name, each in features.items():
         if name not in looks:
             raise ValueError(f"features has {name!r}, which is none of {list(looks)}")
-        X = _validate.array("features", _numpy(each), ndim=2)
+        X = validate.array("features", _numpy(each), ndim=2)
         seen = looks[name]()
         if seen.direction.ndim != 2 or seen.axes != (1,) or seen.direction.shape[1] != X.shape[1]:
             raise ValueError(

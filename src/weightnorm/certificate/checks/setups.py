@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...datasets import make_regression
-from ...schedules import two_phase
+from ...methods.schedules import two_phase
 from ..evidence import Evidence, check
 from ..instances import Array, Instance, Rng
 from ..simulate import rpgd_step, wn_step

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._pool import share
+from ..._support.pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
-from ...problems.reduction import Diagonal
-from ...schedules import bind_steps
+from ...methods.schedules import bind_steps
+from ...problems.coordinates.reduction import Diagonal
 from ..batch import (
     Batch,
     Position,

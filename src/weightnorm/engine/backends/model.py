@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._pool import share
+from ..._support.pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
+from ...methods.schedules import bind_steps
 from ...methods.training import BUFFERS
-from ...schedules import bind_steps
 from ..batch import (
     Batch,
     Position,

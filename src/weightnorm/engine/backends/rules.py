@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._interrupts import held
+from ..._support.interrupts import held
 from ...methods.contract import Array, Evaluation, Method, State, block_norm, expand
-from ...schedules import StepSize, bind_steps
-from ..batch import Batch, Position, Records, Start, gather, multiples, position_of, weights_scale
+from ...methods.schedules import StepSize, bind_steps
+from ..batch import (
+    Batch,
+    Position,
+    Records,
+    Start,
+    gather,
+    multiples,
+    position_of,
+    weights_scale,
+)
 
 
 class RulesBatch(Batch):

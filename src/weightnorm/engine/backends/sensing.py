@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._pool import share
+from ..._support.pool import share
 from ...methods.contract import Array, Method, State
 from ...methods.registry import COMPILED
+from ...methods.schedules import bind_steps
 from ...problems import MatrixSensing
-from ...schedules import bind_steps
 from ..batch import Batch, Position, Records, Start, record_by_pieces, settled
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ...methods.contract import Method, State
 from ...methods.registry import COMPILED
+from ...methods.schedules import bind_steps
 from ...methods.training import BUFFERS
-from ...schedules import bind_steps
 from ..batch import (
     Array,
     Batch,

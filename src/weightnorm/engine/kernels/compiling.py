@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..._interrupts import held
+from ..._support.interrupts import held
 
 with held():  # an import of numba that Ctrl-C broke off cannot be repeated in this process
     import numba

@@ -2,7 +2,7 @@
 
 One skeleton decides stopping and recording for all three; each method is an evaluation (loss and
 inner products at the iterate) and an update. They are the rules of `methods/`, in the coordinates
-of `problems/reduction.py`:
+of `problems/coordinates/reduction.py`:
 
     GD  : e = λ (x − ξ);           ∇ = e;                              x' = x − η v rPGD: e = λ (g z
     − ξ);         ∇ = g e;        s = z·e;            z' = (z − η v)/‖z − η v‖;   g' = g − γ v_g WN

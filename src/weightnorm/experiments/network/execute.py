@@ -11,9 +11,9 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from ..._files import require_writable_folder
-from ..._pool import available_cores
-from ..._sources import AT, ENDING, count_outdated, outdated
+from ..._support.files import require_writable_folder
+from ..._support.pool import available_cores
+from ..._support.sources import AT, ENDING, count_outdated, outdated
 from ...sweeps.environment import environment
 from ...sweeps.store import read_arrays, remove_strays, write_arrays
 from .data import read_mnist

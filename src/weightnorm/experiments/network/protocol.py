@@ -27,7 +27,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from ..._sources import AT, NETWORK, code
+from ..._support.sources import AT, NETWORK, code
 
 PROTOCOL = 1  # of data files and shards: raise it whenever their numbers mean something else
 CODE = code(NETWORK)  # now, while the sources on disk are those that are loaded

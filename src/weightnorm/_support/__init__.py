@@ -1,0 +1,1 @@
+"""What every room stands on: checks of arguments, threads, files, and the hash of the code."""

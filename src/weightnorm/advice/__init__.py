@@ -1,0 +1,1 @@
+"""What the theory says before a run, plans with a guarantee, and the certificate of a result."""

@@ -1,0 +1,1 @@
+"""Coordinates of the row space, by a factorisation of A."""

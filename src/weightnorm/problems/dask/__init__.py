@@ -1,0 +1,1 @@
+"""Least squares on data larger than memory, in Dask's blocks."""

@@ -1,0 +1,1 @@
+"""Losses of A x: least squares and generalized linear models."""

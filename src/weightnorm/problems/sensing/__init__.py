@@ -1,0 +1,1 @@
+"""Matrix sensing, and the smallest nuclear norm."""

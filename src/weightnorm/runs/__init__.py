@@ -1,0 +1,1 @@
+"""One start, many starts, and what comes out of them."""

@@ -1,0 +1,1 @@
+"""Tables in files, and the models fitted to them."""
