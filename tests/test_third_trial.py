@@ -219,3 +219,16 @@ def test_a_power_of_the_norm_that_overflows_is_recorded_as_infinite():
     result = wn.run(rule, problem, 0.5, np.ones(6), record=1, keep="invariant", max_steps=5)
     assert result.status == "diverged"
     assert np.isinf(result.history.ratio).all()
+
+
+@pytest.mark.parametrize("kind", [wn.WeightNormRegressor, wn.WeightNormClassifier])
+def test_a_direction_whose_squares_vanish_is_one_all_the_same(kind):
+    rng = np.random.default_rng(0)
+    X, y, w0 = rng.normal(size=(6, 9)), np.arange(6) % 2, rng.normal(size=9)
+    options = {"max_iter": 50, "scale": 1.0, "fit_intercept": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, wanted = (
+            kind("gd", direction=factor * w0, **options).fit(X, y).coef_ for factor in (1e-300, 1.0)
+        )
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)

@@ -216,7 +216,7 @@ def test_a_permalink_is_the_whole_state(opened, file, hash_):
     assert ends(page) == shown
     assert ends(opened(file, address)) == shown
     page.click("#copy-link")
-    assert page.inner_text("#taken").startswith("The link")
+    page.wait_for_function("document.querySelector('#taken').innerText.startsWith('The link')")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._support import validate
 from ..methods.schedules import as_schedule
 from ..problems import GeneralizedLinear
+from ..problems.coordinates.factorisation import scaled_norm
 from ..problems.linear.logits import Logits
 from ..problems.losses import Logistic
 from ._threads import few_threads
@@ -350,7 +351,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
             if start.direction is None:
                 coordinates[:, k] = downhill[:, k]
                 continue
-            z, rest = factors.split(start.direction / np.linalg.norm(start.direction))
+            z, rest = factors.split(start.direction / scaled_norm(start.direction))
             size = float(np.linalg.norm(rest))
             coordinates[:, k] = np.append(z, size)
             units[k] = rest / size if size > 0 else rest

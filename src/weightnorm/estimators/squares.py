@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..methods.contract import Method
 from ..problems import LeastSquares
-from ..problems.coordinates.factorisation import LARGEST
+from ..problems.coordinates.factorisation import LARGEST, scaled_norm
 from ..problems.linear.centred import Centred
 from ..problems.minimum.whitening import by_gram
 from ..runs.run import run
@@ -211,7 +211,7 @@ def _limit_from_zero(
         return End(np.zeros(best.size), message="y is constant, or out of X's reach")
     if start.direction is None:
         return End(best, scale=gstar, status="limit", message=LEAST_NORM)
-    unit = start.direction / np.linalg.norm(start.direction)
+    unit = start.direction / scaled_norm(start.direction)
     pull = float(fall @ unit)
     if abs(pull) <= 1e-15 * float(np.linalg.norm(fall)):
         return End(np.zeros(best.size), distance=gstar, status=STUCK, message=AT_REST)
