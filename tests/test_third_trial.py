@@ -232,3 +232,25 @@ def test_a_direction_whose_squares_vanish_is_one_all_the_same(kind):
             kind("gd", direction=factor * w0, **options).fit(X, y).coef_ for factor in (1e-300, 1.0)
         )
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+def test_steps_so_small_that_none_are_coarse_enough():
+    A, y, w0 = (
+        np.random.default_rng(s).normal(size=n) for s, n in ((69, (3, 7)), (73, 3), (985, 7))
+    )
+    problem = wn.LeastSquares(A / 2.6458, 1e3 * y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = theory.finite_step_limit(problem, 0.0, w0, "wn", 0.1, 2e-308)
+    assert not found.applies
+
+
+def test_a_step_too_far_does_not_spoil_the_intercept_of_the_next():
+    X, start = (1e3 * np.random.default_rng(545).normal(size=(6, 3)),
+                np.random.default_rng(247).normal(size=3))  # fmt: skip
+    y = (np.random.default_rng(760).normal(size=6) > 0) * 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = wn.WeightNormClassifier("wn", max_iter=20, coef_init=start, tol=1e-4).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_).all()

@@ -279,7 +279,7 @@ def _side(
         norm=float(np.sqrt(training.square)),
     )  # fmt: skip
     clip = np.inf if training.clip is None else training.clip / (steep * size)
-    coarsest = VALID / equivalent if equivalent > 0 else 1.0
+    coarsest = VALID / max(equivalent, 1e-300) if equivalent > 0 else 1.0
     way = followed_side(row, steps, coarsest, flow_sign, clip, size)
     followed = way.sign if way.settled else None
     sign = flow_sign if followed is None else followed

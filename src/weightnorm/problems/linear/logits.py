@@ -89,7 +89,8 @@ class Logits(Problem):
         else:
             weighted = Weighted(self._one_by_one, self.counts)
             found = WithIntercept(weighted).intercept(weighted.constant * logits.T, last)
-        self._memory["intercept"] = found
+        if np.isfinite(found).all():  # that of a step too far is no start for the next
+            self._memory["intercept"] = found
         return found
 
     def losses_and_slopes(self, logits: Matrix) -> tuple[float, Matrix]:
