@@ -4,7 +4,7 @@
     python tests/fuzz.py --seed 7 --index 123     # one call again, with its traceback
 
 A failure is any other exception, a warning, text on the terminal, a changed input, NaN in what is
-promised to be finite, a disagreement with plain NumPy, or more than ten seconds of processor time.
+promised to be finite, a disagreement with plain NumPy, or more than 15 s of processor time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass
 from multiprocessing import connection, get_context
 
-SECONDS = 10.0  # of processor time for one call: the budget of a flow takes about half
+SECONDS = 15.0  # of processor time for one call: a flow that is restarted may take two budgets
 SILENCE = 90.0  # seconds without a word from a process: it hangs where no signal reaches it
 OWN_VALUES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fuzz_values.py")
 
