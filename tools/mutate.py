@@ -2,10 +2,10 @@
 
     python tools/mutate.py [--only FUNCTION ...] [--jobs N] [--verbose]
 
-Each mutant (see weightnorm.certificate.mutants) is put to the checks of the claims that stand on
-its function, until one turns red. A mutant that all of them pass has survived; the run fails unless
-it is listed below as equivalent, with the reason. It fails as well if a claim with a function never
-turned red.
+Each mutant (see weightnorm_paper.certificate.mutants) is put to the checks of the claims that
+stand on its function, until one turns red. A mutant that all of them pass has survived; the run
+fails unless it is listed below as equivalent, with the reason. It fails as well if a claim with a
+function never turned red.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from weightnorm.certificate.certify import INSTANCES, collect
-from weightnorm.certificate.evidence import ENOUGH, Evidence, RefutedError
-from weightnorm.certificate.mutants import applied, claims_by_function, count, mutant
-from weightnorm.theory.index import CLAIMS
+from weightnorm_paper.certificate.certify import INSTANCES, collect
+from weightnorm_paper.certificate.mutants import applied, claims_by_function, count, mutant
+from weightnorm_paper.claims import CLAIMS
+from weightnorm_paper.evidence.evidence import ENOUGH, Evidence, RefutedError
 
 SECONDS = 20  # a mutant that makes a check take longer is noticed, too
 MEMORY = 4 << 30
@@ -64,7 +64,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("_rank_one._largest", "-1 -> 1"): "the last of two axes",
     ("_rank_one.extremes", ""): "how many matrices at once",
     ("_rank_one._largest", "rho >= 0.0 -> False"): "the same bracket from its other end",
-    ("batch_norm._sign", "return 1.1 * np"): "time runs faster along the same orbit",
+    ("batchnorm._sign", "return 1.1 * np"): "time runs faster along the same orbit",
     ("bracket._better", "-> False"): "the search has gone to the first where that is better",
     ("coordinates.coordinate_wise_end", "False -> True"): "every run settles",
     ("coordinates.coordinate_wise_end", "1e-10"): "when to stop: nothing moves any more",
@@ -78,7 +78,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "have the promised signs is checked"
     ),
     ("fixed_scale._ridge", ""): "the bracket of a root that is found to the last digit",
-    ("fixed_scale._ridge_direction", ""): "a norm that is 1 there",
+    ("fixed_scale.ridge_direction", ""): "a norm that is 1 there",
     ("fixed_scale.frozen_contraction", "1e-12"): "a tolerance for rounding",
     ("layer._integrated", "np.sign(flow.scale)"): "±1: product and quotient agree",
     ("layer._integrated", "False -> True"): ERROR,
@@ -115,15 +115,15 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("_drift._pull", "2 -> 3"): "the size of an estimate from above, of the spread",
     ("_drift._pull", "- along"): "the size of an estimate from above, of the spread",
     ("_rank_one._largest", "0.0 -> 0.1"): "the same bracket from its other end",
-    ("batch_norm._sign", "state[0] * float"): "only the sign is asked for",
-    ("batch_norm._sign", "steep"): "a tolerance for rounding",
-    ("batch_norm._sign", "np.linalg.norm(setup.lam"): "a tolerance for rounding",
-    ("batch_norm._sign", "1.0 -> 1.1"): "a sign that is not promised (on S)",
-    ("batch_norm._sign", "setup.g0 == 0.0"): "a shortcut: the integration finds the same sign",
-    ("batch_norm._sign", "setup.pull > 0"): "a shortcut: the integration finds the same sign",
-    ("batch_norm._sign", "0 -> 1"): "a shortcut: the integration finds the same sign",
-    ("batch_norm._sign", "0.0 -> 0.1"): "a shortcut: the integration finds the same sign",
-    ("batch_norm._sign", "False -> True"): "the stable set of S: met by no start but by rounding",
+    ("batchnorm._sign", "state[0] * float"): "only the sign is asked for",
+    ("batchnorm._sign", "steep"): "a tolerance for rounding",
+    ("batchnorm._sign", "np.linalg.norm(setup.lam"): "a tolerance for rounding",
+    ("batchnorm._sign", "1.0 -> 1.1"): "a sign that is not promised (on S)",
+    ("batchnorm._sign", "setup.g0 == 0.0"): "a shortcut: the integration finds the same sign",
+    ("batchnorm._sign", "setup.pull > 0"): "a shortcut: the integration finds the same sign",
+    ("batchnorm._sign", "0 -> 1"): "a shortcut: the integration finds the same sign",
+    ("batchnorm._sign", "0.0 -> 0.1"): "a shortcut: the integration finds the same sign",
+    ("batchnorm._sign", "False -> True"): "the stable set of S: met by no start but by rounding",
     ("bracket._bracket", "min(axis=-1)"): "where to begin a search that finds the same end",
     ("bracket._bracket", "-1 -> 1"): "the last of two axes",
     ("bracket._bracket", "at.pull @ at.pull"): "where to begin a search that finds the same end",
@@ -164,8 +164,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("contraction.steps_to_perp", "-math.inf -> math.inf"): "not reached, either way",
     ("fixed_scale.fixed_scale_limit", "* math.copysign(1.0"): "±1: product and quotient agree",
     ("formula.whole", ""): "the tolerance for an integer within rounding",
-    ("general_matrix._eigenvalues", ""): "a check of input",
-    ("general_matrix.general_matrix_random", "inside > 0"): "the root of a negative number is NaN",
+    ("matrices._eigenvalues", ""): "a check of input",
+    ("matrices.safe_scale_random", "inside > 0"): "the root of a negative number is NaN",
     ("limits.perp_of_limit", "np.abs(g0) -> g0"): "only g0² − g∞² enters",
     ("limits._flow_assumptions", ""): "c ≤ 0 and y = 0 are refused before",
     ("limits.flow_limit_as_printed", "0.0 -> 0.1"): "a part along an axis of length zero",
@@ -184,9 +184,9 @@ AT_MOST = {
     "finite_step._keeps_sign": 17,
     "fixed_scale._ridge": 12,
     "_sign.perp_square": 4,
-    "fixed_scale._ridge_direction": 1,
+    "fixed_scale.ridge_direction": 1,
     "formula.whole": 6,
-    "general_matrix._eigenvalues": 12,
+    "matrices._eigenvalues": 12,
     "limits._flow_assumptions": 2,
 }
 

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from weightnorm._support.files import write_bytes, write_text
-from weightnorm.figures.network import KINDS
-from weightnorm.figures.render import render
-from weightnorm.report.network import DATA, load
-from weightnorm.report.network_page import page
+from weightnorm_paper.figures.network import KINDS
+from weightnorm_paper.figures.render import render
+from weightnorm_paper.report.network.page import page
+from weightnorm_paper.report.network.reproduce import DATA, load
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "benchmarks" / "network.nc"

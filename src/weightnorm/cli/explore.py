@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 
 from .._support.files import reason, write_text
-from ._files import refuse_same, save, try_path
-from ._options import Drop, Standardize
-from ._terminal import say
+from .files import refuse_same, save, try_path
+from .options import Drop, Standardize
+from .terminal import say
 
 
 def explore(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from .._support.files import reason
-from ._files import refuse_same, save, try_path
-from ._options import Drop, Standardize
-from ._terminal import print_json, say
+from .files import refuse_same, save, try_path
+from .options import Drop, Standardize
+from .terminal import print_json, say
 
 
 def fit(
@@ -42,8 +45,7 @@ def fit(
         ),
     ] = None,
     scale: Annotated[
-        float | None,
-        typer.Option(help="The norm of the coefficients at the start; 0 by default."),
+        float | None, typer.Option(help="The norm of the coefficients at the start; 0 by default.")
     ] = None,
     ratio: Annotated[
         float | None,
@@ -90,69 +92,96 @@ def fit(
 
     Example: `weightnorm fit DATA.csv --target price --out model.json`
     """
-    console, notes = Console(), Console(stderr=True)
+    notes = Console(stderr=True)
     outputs = {"--out": out, "--coefficients": coefficients, "--plot": plot}
     refuse_same(outputs, {"the table": data, "the prior": prior}, notes)
-    for option, path in (("--coefficients", coefficients), ("--out", out), ("--plot", plot)):
+    for option, path in sorted(outputs.items()):
         try_path(option, path, notes)
-    try:
-        from ..tables.fit import fit_table
-        from ..tables.model_file import read_model
-        from ..tables.read import TableError, dropped, read_table, split_table
-    except ImportError as error:
-        say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
-        raise typer.Exit(1) from None
     given = {
         "scale": scale, "ratio": ratio, "loss": loss, "method": method, "tol": tol,
         "max_iter": max_iter, "random_state": seed,
     }  # fmt: skip
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options |= {} if seed is None else {"direction": "random"}
-    try:
-        if classify and loss is not None:
-            raise TableError("--loss is for numbers; leave it out with --classify")
-        if plot is not None and (classify or loss not in (None, "squared")):
-            raise TableError(
-                "--plot draws fits of numbers with the squared loss: leave out --classify, --loss"
-            )
-        if prior is not None and options:
-            names = ", ".join("--" + _OPTION.get(name, name) for name in given if name in options)
-            raise TableError(f"{names}: not used with --prior; leave them out")
-        before = None if prior is None else read_model(prior)
+    with _told(notes, target):
+        _refuse(classify, loss, plot, prior, options)
         with notes.status("fitting"):
-            table = read_table(data, labels=target if classify else None)
-            features, values = split_table(
-                table, target, dropped(list(drop or []), table), classify
-            )
-            fitted = fit_table(features, values, classify, folds, standardize, options, before)
+            fitted = _fitted(data, target, classify, drop, folds, standardize, options, prior)
             drawn = plot is None or _drawn(fitted, plot, notes)
+    text = fitted.coefficients.to_csv(index=False)
+    written = save("--coefficients", coefficients, text, notes) and drawn
+    written = save("--out", out, fitted.model.to_json(), notes) and written
+    if as_json:
+        print_json(fitted.facts | {"model": asdict(fitted.model)})
+    else:
+        _print(fitted.facts, standardize, notes)
+        places = {"model": out, "coefficients": coefficients, "picture": plot}
+        for name, path in places.items():
+            if written and path is not None:
+                say(Console(), f"{name}: {path}", "dim")
+    raise typer.Exit(0 if written else 1)
+
+
+_OPTION = {"random_state": "seed", "max_iter": "max-iter"}
+
+
+@contextmanager
+def _told(notes: Console, target: str) -> Iterator[None]:
+    """Turn what can go wrong with a fit into a line and the code 2, or 1 where it is the house's
+    own set-up.
+    """
+    try:
+        yield
+    except ImportError as error:
+        say(notes, f"fit needs scikit-learn: install weightnorm[all] ({error})", "red")
+        raise typer.Exit(1) from None
     except (ValueError, TypeError, OSError) as error:
         say(notes, str(error), "red")
         raise typer.Exit(2) from None
     except ArithmeticError as error:
         cause = str(error.args[-1] if error.args else error)
-        say(
-            notes,
-            f"the fit of the target {target!r} failed: {cause}; rescale it, the features or "
-            "--scale",
-            "red",
-        )
+        text = f"the fit of the target {target!r} failed: {cause}"
+        say(notes, f"{text}; rescale it, the features or --scale", "red")
         raise typer.Exit(2) from None
-    text = fitted.coefficients.to_csv(index=False)
-    written = save("--coefficients", coefficients, text, notes) and drawn
-    written = save("--out", out, fitted.model.to_json(), notes) and written
-    if as_json:
-        print_json(fitted.facts | {"model": _model_facts(fitted.model)})
-    else:
-        console.print(_table(fitted.facts, standardize))
-        for text in fitted.facts["warnings"]:
-            say(notes, text, "yellow")
-        if written:
-            places = (("model", out), ("coefficients", coefficients), ("picture", plot))
-            for name, path in places:
-                if path is not None:
-                    say(console, f"{name}: {path}", "dim")
-    raise typer.Exit(0 if written else 1)
+
+
+def _refuse(
+    classify: bool, loss: str | None, plot: Any, prior: Any, options: dict[str, Any]
+) -> None:
+    """Refuse options that do not go together."""
+    from ..tables.read import TableError
+
+    if classify and loss is not None:
+        raise TableError("--loss is for numbers; leave it out with --classify")
+    if plot is not None and (classify or loss not in (None, "squared")):
+        raise TableError(
+            "--plot draws fits of numbers with the squared loss: leave out --classify, --loss"
+        )
+    if prior is not None and options:
+        names = ", ".join("--" + _OPTION.get(n, n) for n in options if n != "direction")
+        raise TableError(f"{names}: not used with --prior; leave them out")
+
+
+def _fitted(
+    data: Path,
+    target: str,
+    classify: bool,
+    drop: Any,
+    folds: int,
+    standardize: bool,
+    options: dict[str, Any],
+    prior: Path | None,
+) -> Any:
+    """The table, read and fitted."""
+    from ..tables.fit import fit_table
+    from ..tables.model_file import read_model
+    from ..tables.read import dropped, read_table, split_table
+
+    before = None if prior is None else read_model(prior)
+    table = read_table(data, labels=target if classify else None)
+    left_out = dropped(list(drop or []), table)
+    features, values = split_table(table, target, left_out, classify)
+    return fit_table(features, values, classify, folds, standardize, options, before)
 
 
 def _drawn(fitted: Any, path: Path, notes: Console) -> bool:
@@ -167,13 +196,10 @@ def _drawn(fitted: Any, path: Path, notes: Console) -> bool:
     return True
 
 
-_OPTION = {"random_state": "seed", "max_iter": "max-iter"}
-
-
-def _model_facts(model: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(model)
+def _print(facts: dict[str, Any], standardize: bool, notes: Console) -> None:
+    Console().print(_table(facts, standardize))
+    for text in facts["warnings"]:
+        say(notes, text, "yellow")
 
 
 def _table(facts: dict[str, Any], standardize: bool) -> Table:

@@ -7,14 +7,12 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ._terminal import output_checked, prepare_streams
-from .bench import bench
+from .._support.extensions import COMMANDS, offered
 from .explore import explore
 from .fit import fit
 from .predict import predict
-from .reproduce import reproduce
 from .sweep import sweep
-from .verify import verify
+from .terminal import output_checked, prepare_streams
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -62,19 +60,16 @@ def _options(
 
     - `weightnorm explore` — drag the start of training in your browser and see where it ends
 
-    - `weightnorm bench --quick` — how fast it is, here and now
-
     In Python: `import weightnorm as wn`, then `wn.run`, `wn.sweep`, `wn.flow`, `wn.theory`.
     """
 
 
-app.command()(reproduce)
-app.command()(verify)
+for command in offered(COMMANDS):  # of the paper: reproduce and verify
+    app.command(command.name)(command.load())
 app.command()(sweep)
 app.command()(fit)
 app.command()(predict)
 app.command()(explore)
-app.command()(bench)
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ._files import refuse_same, save, try_path
-from ._terminal import say
+from .files import refuse_same, save, try_path
+from .terminal import say
 
 
 def predict(

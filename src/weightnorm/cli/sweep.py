@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ._terminal import print_json, say
+from .terminal import print_json, say
 
 
 def sweep(
@@ -53,8 +53,8 @@ def sweep(
 
     The grid is cut into shards: one problem, seed, step and method each. If interrupted, even by
     kill -9, the same command goes on with the shards that are missing and ends with the same data;
-    shards of other code of weightnorm are not used, and it says so.
-    The same holds on a Dask cluster (--scheduler, --workers), whatever dies there.
+    shards of other code of weightnorm are not used, and it says so. The same holds on a Dask
+    cluster (--scheduler, --workers), whatever dies there.
 
     Example: `weightnorm sweep examples/sweep.toml --out results`
     """
@@ -64,7 +64,7 @@ def sweep(
     from ..sweeps.execute import StoreError
     from ..sweeps.load import ConfigError
 
-    console, notes = Console(), Console(stderr=True)
+    notes = Console(stderr=True)
     if keys:
         from ..sweeps.schema import keys_page
 
@@ -73,16 +73,7 @@ def sweep(
     if file is None:
         say(notes, "FILE is missing; for example: weightnorm sweep examples/sweep.toml", "red")
         raise typer.Exit(2)
-    if sum(given is not None for given in (threads, scheduler, workers)) > 1:
-        say(notes, "give one of --threads, --scheduler and --workers", "red")
-        raise typer.Exit(2)
-    try:
-        first, count = map(int, share.split("/"))
-    except ValueError:  # no numbers, not two, or with thousands of digits
-        first, count = 0, 0
-    if not 0 <= first < count:
-        say(notes, f"--share must be I/N with I < N, such as 0/4, got {share:.40}", "red")
-        raise typer.Exit(2)
+    mine = _checked(threads, scheduler, workers, share, notes)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -103,7 +94,6 @@ def sweep(
                 rate = f"{speed:.1f} shards/s" if speed else ""
                 bar.update(task, completed=done, total=total, rate=rate)
 
-            mine = first, count
             outcome = run(
                 config,
                 out,
@@ -123,6 +113,29 @@ def sweep(
     except KeyboardInterrupt:
         say(notes, "interrupted; the same command goes on where this stopped", "yellow")
         raise typer.Exit(130) from None
+    _report(outcome, as_json)
+
+
+def _checked(
+    threads: int | None, scheduler: str | None, workers: int | None, share: str, notes: Console
+) -> tuple[int, int]:
+    """The share as two numbers; options that do not go together are refused."""
+    if sum(given is not None for given in (threads, scheduler, workers)) > 1:
+        say(notes, "give one of --threads, --scheduler and --workers", "red")
+        raise typer.Exit(2)
+    try:
+        first, count = map(int, share.split("/"))
+    except ValueError:  # no numbers, not two, or with thousands of digits
+        first, count = 0, 0
+    if not 0 <= first < count:
+        say(notes, f"--share must be I/N with I < N, such as 0/4, got {share:.40}", "red")
+        raise typer.Exit(2)
+    return first, count
+
+
+def _report(outcome: Any, as_json: bool) -> None:
+    """Say what was computed."""
+    console = Console()
     if as_json:
         print_json(
             {

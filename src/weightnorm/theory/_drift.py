@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._support.numeric import Array
 from ._integrate import integrate_until
 from ._samples import Samples
 from .setup import Setup
 
-Array = NDArray[np.float64]
 # ‖Aᵀr‖² fallen by this factor: the drift is an integral of such squares, and what is left of it is
 # nothing
 TAIL = 1e-11
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSteps:
     """How the steps are made: h = η/(1 − β), the ratio c, momentum, clipping and ‖w0‖²."""
 
     method: str
@@ -80,7 +79,7 @@ class Drift:
     done: bool
 
 
-def drift_along(setup: Setup, training: Training, samples: Samples | None) -> Drift:
+def drift_along(setup: Setup, training: TrainingSteps, samples: Samples | None) -> Drift:
     """Integrate g, the row-space part of ŵ, log N and the drift until the gradient has died.
 
     In units in which g* = λmax = 1, so that nothing depends on those of the data; w⊥ comes from

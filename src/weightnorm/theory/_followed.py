@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._row import Row, Steps
+from .._support.numeric import Array
+from ._row import LayerRow, RowSteps
 
-Array = NDArray[np.float64]
 MOST = 10_000  # steps that are followed: half a second
 ENOUGH = 2_000  # larger ones, where the steps themselves are more than that
 LONGEST = 20_000  # steps themselves, where those end opposite to the flow
@@ -35,10 +34,10 @@ class Followed:
     count: int
 
 
-class _Side:
+class _FollowedSide:
     """Runs side by side: a state is (g, w∥, w⊥, b)."""
 
-    def __init__(self, row: Row, steps: Steps, clip: float, unit: float, scales: Array):
+    def __init__(self, row: LayerRow, steps: RowSteps, clip: float, unit: float, scales: Array):
         self.row, self.steps, self.clip, self.unit = row, steps, clip, unit
         first = np.concatenate([[0.0], row.inside * steps.norm, [row.off * steps.norm, row.bias]])
         self.states = np.repeat(first[None], scales.size, axis=0)
@@ -102,9 +101,9 @@ class _Side:
         return False, t
 
 
-def follow(row: Row, steps: Steps, clip: float, unit: float, most: int = MOST) -> Followed:
+def follow(row: LayerRow, steps: RowSteps, clip: float, unit: float, most: int = MOST) -> Followed:
     """Follow the start and two beside it; `unit` is what ∇_w has more than ∇_g."""
-    runs = _Side(row, steps, clip, unit, row.scale * (1.0 + APART))
+    runs = _FollowedSide(row, steps, clip, unit, row.scale * (1.0 + APART))
     settled, count = runs.go(most)
     signs = np.sign(runs.states[:, 0])
     agreed = bool((signs == signs[0]).all() and signs[0] != 0.0)
@@ -112,8 +111,8 @@ def follow(row: Row, steps: Steps, clip: float, unit: float, most: int = MOST) -
 
 
 def followed_side(
-    row: Row,
-    steps: Steps,
+    row: LayerRow,
+    steps: RowSteps,
     coarsest: float,
     flow_sign: float,
     clip: float = np.inf,
@@ -138,7 +137,7 @@ def followed_side(
     return follow(row, steps, clip, unit, LONGEST if whole > MOST else MOST)
 
 
-def steps_edge(row: Row, steps: Steps, edge: float, coarsest: float, unit: float) -> float:
+def steps_edge(row: LayerRow, steps: RowSteps, edge: float, coarsest: float, unit: float) -> float:
     """The scale at which steps change their side, from that of the flow; NaN where none is near.
 
     Large steps move it, in proportion to their size: so it is found for larger ones, of a quarter
@@ -148,7 +147,7 @@ def steps_edge(row: Row, steps: Steps, edge: float, coarsest: float, unit: float
     larger, found, reach = _coarser(steps, factor), edge, FARTHEST
     for _ in range(ZOOMS):
         scales = found + edge * reach * AROUND
-        runs = _Side(row, larger, np.inf, unit, scales)
+        runs = _FollowedSide(row, larger, np.inf, unit, scales)
         runs.go(ENOUGH)
         turns = np.flatnonzero(np.diff(np.sign(runs.states[:, 0])))
         if not turns.size:
@@ -159,6 +158,6 @@ def steps_edge(row: Row, steps: Steps, edge: float, coarsest: float, unit: float
     return edge + (found - edge) / factor
 
 
-def _coarser(steps: Steps, factor: float) -> Steps:
+def _coarser(steps: RowSteps, factor: float) -> RowSteps:
     """The same in fewer and larger steps."""
     return replace(steps, step=steps.step * factor, frozen=round(steps.frozen / factor))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .._support.numeric import Array
+
 MAX_EVALUATIONS = 40_000  # of the field: a second or two
 FALLBACK = 12_000  # of them by the method that is tried after another failed, which takes longer
 MANY = 100  # coordinates, beyond which an implicit step costs more than the explicit ones it saves

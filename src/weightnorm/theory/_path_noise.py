@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._support.numeric import Array
 from ._integrate import integrate_for, integrate_until
 from ._samples import Samples
 
-Array = NDArray[np.float64]
 ACCURACY = 1e-6  # of the adjoint equation: a standard deviation needs no more
 PASSED = 1e-3  # of ‖Aᵀr‖²: by then a way has left S behind
 
@@ -71,8 +70,8 @@ def drift_variance(samples: Samples, way: Way, coefficients: Array) -> float:
 
 
 def certainty(samples: Samples, critical: float, above: float, h: float) -> float:
-    """By how many standard deviations of the noise a start misses the starts that flow into S =
-    {g = 0, yᵀAŵ = 0}; positive on the side of g > 0, NaN where it could not be integrated.
+    """By how many standard deviations of the noise a start misses the starts that flow into
+    S = {g = 0, yᵀAŵ = 0}; positive on the side of g > 0, NaN where it could not be integrated.
 
     `critical` is the scale at which this direction flows into S, and `above` by how much that of
     the start is larger. Near S the starts that end in it are those with u = μg + c·yᵀAŵ = 0, where

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .._support.numeric import Array
+
 AT_ONCE = 2**20  # numbers of one array operation
 HALVINGS = 56  # of a bracket: to rounding
 

@@ -14,16 +14,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .._support.numeric import Array
+
 MAX_ITERATIONS = 200
 DOMINATES = 1e18  # Δ/c beyond this swallows every logarithm: D = Δ to rounding
 
 
 def perp_at_the_end(g0: Any, gstar: Any, log_q2: Any, ratio: Any) -> Array:
-    """‖x∞⊥‖ from the start's scale, g* > 0, 2 log q0 (−inf for a start in the row space) and c >
-    0; arrays broadcast.
+    """‖x∞⊥‖ from the start's scale, g* > 0, 2 log q0 (−inf for a start in the row space) and c > 0;
+    arrays broadcast.
     """
     g0, gstar, log_q2, c = np.broadcast_arrays(
         *(np.asarray(v, dtype=np.float64) for v in (g0, gstar, log_q2, ratio))

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._support.numeric import Array
 from ..problems import LeastSquares
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Steps:
+class RowSteps:
     """How a row is trained: rates c of g and κ of b over that of w; η = 0 is the flow itself.
 
     `frozen` is the number of steps in which g rests at first; without `corrected` the flow takes as
@@ -48,7 +46,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class LayerRow:
     """A start on least squares in coordinates of the row space: r = S·x∥ + b·ones − right.
 
     With a bias, what of 1 and y lies out of the features' reach enters by outside = ‖1_out‖²,
@@ -80,14 +78,14 @@ class Row:
         return np.asarray(np.sum(errors * errors, axis=1) + out)
 
 
-def row_of(problem: LeastSquares, y: Array, row: Array, b0: float) -> Row:
+def row_of(problem: LeastSquares, y: Array, row: Array, b0: float) -> LayerRow:
     """A row with a bias, by the features' factorisation."""
     factors = problem.factorisation
     size = float(np.linalg.norm(row))
     z0, rest = factors.split((row / size)[None])
     ones = np.ones(len(y))
     o, right = factors.left.transposed(ones), factors.left.transposed(y)
-    return Row(
+    return LayerRow(
         singular=factors.singular_values,
         right=right,
         scale=size,

@@ -8,14 +8,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._support.numeric import Array
 from ..problems.coordinates.factorisation import scaled_norm
 from ._integrate import integrate_until
 from .setup import ORTHOGONAL, Setup
 from .statement import Assumption, assume
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-14  # relative to its two terms, log F0 is known no better
 FARTHER = 8  # doublings of the scale until its sign should be kept

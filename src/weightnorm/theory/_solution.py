@@ -7,14 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._support.validate import Vector
+from .._support.numeric import Array, Vector
 from ..problems import require_least_squares
 from ..problems.coordinates.factorisation import scaled_norm
+from ..problems.require import has_minimum
 from .setup import require_attained
 
-Array = NDArray[np.float64]
 ABOVE = 1e-9  # a norm may be under g* by this share of it: rounding
 
 
@@ -60,7 +59,7 @@ class Solved:
 
 def solved(problem: Any) -> Solved:
     """The curvatures and the solution x* of least squares, or of a convex loss at its minimum."""
-    if not hasattr(problem, "minimum"):
+    if not has_minimum(problem):
         problem = require_least_squares(problem)
         values = problem.factorisation.singular_values
         found = Solved(values**2, problem.target, problem.shape[1] > values.size)

@@ -9,20 +9,19 @@ from numpy.typing import NDArray
 
 from .._support import validate
 from .._support.momentum import stable_below
+from .._support.numeric import LARGEST, Array
 from ._rank_one import HALVINGS as FEWEST_HALVINGS
 from ._rank_one import is_below
 from ._solution import Solved, solved
 from .refuse import momentum_of
 from .stability import largest_scale_step
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-13  # of γ: without a step of w the lowest norm is where it is exactly the largest
 HALVINGS = FEWEST_HALVINGS + 12  # the first of them by orders of magnitude
 FAR_APART = 4.0  # squares whose ratio is beyond this are halved in logarithms
 TINIEST = 1e-40  # what steps are multiplied with at least, in search of stable ones
 AT_ONCE, ROUNDS = 64, 5
 FARTHEST = 1e290  # from 1, for steps in units of the problem
-LARGEST = 1e140  # beyond which all steps of w are alike: only x* itself, if anything, is stable
 
 
 def norm_bracket(

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support import validate
+from .._support.numeric import Array
 from .formula import formula, log, log1p
-from .limits import limit_perp
-from .statement import Statement, Value, assume, part_of_unit
-
-Array = NDArray[np.float64]
+from .scalar_limits import limit_perp
+from .statement import Statement, assume, part_of_unit
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,9 @@ class Comparison(Statement):
     direction_turns_in : bool
         Whether ‖w⊥‖ shrinks, that is |g∞| > |g0|: it does exactly when |g0|·‖w0∥‖ < g*.
     closer : bool
-        Whether ‖x⊥‖, the distance to x*, ends smaller than gradient descent's: with D = g*² −
-        g0²‖w0∥‖² it does exactly when c < c* for D > 0 and when c > c* for D < 0; D = 0 is a tie.
+        Whether ‖x⊥‖, the distance to x*, ends smaller than gradient descent's: with
+        D = g*² − g0²‖w0∥‖² it does exactly when c < c* for D > 0 and when c > c* for D < 0; D = 0
+        is a tie.
     critical_ratio : float
         c* = D/log(1 + D/g0²), the ratio c at which the two end at the same distance; g0² at D = 0.
     threshold : float
@@ -57,8 +56,8 @@ def wn_beats_gd(g0: float, gstar: float, q0: float, ratio: float = 1.0) -> Compa
 
     The WN flow is the limit of weight normalization and rPGD for infinitely small steps. x* is the
     minimum-norm solution, and both start at the same weights. The paper's condition g0² ≤ g*² alone
-    does not decide it; the ratio c against c* = D/log(1 + D/g0²), D = g*² − g0²‖w0∥‖², does. For D
-    > 0 any c ≤ g0² is enough.
+    does not decide it; the ratio c against c* = D/log(1 + D/g0²), D = g*² − g0²‖w0∥‖², does.
+    For D > 0 any c ≤ g0² is enough.
 
     Parameters
     ----------
@@ -148,48 +147,4 @@ def distance_map(g0: Any, ratio: Any, gstar: float, q0: float) -> Array:
         )
     return limit_perp(
         rows[:, None], validate.real("gstar", gstar), validate.real("q0", q0), columns[None, :]
-    )
-
-
-@formula
-def example_2d(g0: float, ratio: float = 1.0) -> Value:
-    """The paper's two-dimensional example: A = [1, 0], y = 1 and the start direction w0 = [0, 1].
-
-    The WN flow ends at [1, sign(g0)·√(G − 1)] with G = g∞² from `limit_square`; the paper prints
-    [1, exp((g0² − 1)/2)], for c = 1. The gradient flow ends at [1, g0] (printed [1, 1]), so that
-    the WN flow ends closer to the minimum-norm solution [1, 0] exactly for |g0| > 1/√(e^{1/c} − 1),
-    0.763 at c = 1, and not for small g0. The loss on the set S = {g = 0, yᵀAw = 0} of rest points
-    that are no solutions is ½ (printed 1).
-
-    Parameters
-    ----------
-    g0 : float
-        Scale of the start; not zero, because there the flow rests in S.
-    ratio : float
-        c, the scale's step over the direction's; greater than 0.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "wn", "gd" and "printed", the ends of the WN flow, of the gradient
-        flow and of the printed formula, each a (2,) array; "threshold", the |g0| above which the
-        WN flow ends closer than the gradient flow; and "loss_on_s", ½.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import example_2d
-    >>> value = example_2d(2.0).value
-    >>> value["wn"].round(3).tolist(), value["printed"].round(2).tolist()
-    ([1.0, 1.807], [1.0, 4.48])
-    """
-    printed = float(np.exp((g0 - 1.0) * ((g0 + 1.0) / (2.0 * ratio))))
-    value = {
-        "wn": np.array([1.0, np.sign(g0) * float(limit_perp(g0, 1.0, 1.0, ratio))]),
-        "gd": np.array([1.0, g0]),
-        "printed": np.array([1.0, printed]),
-        "threshold": float(np.expm1(1.0 / ratio) ** -0.5),
-        "loss_on_s": 0.5,
-    }
-    return Value(
-        value, assumptions=(assume("g0 ≠ 0", g0 != 0),), paper="a concrete example, section 2"
     )

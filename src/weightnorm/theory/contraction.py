@@ -3,85 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
 
 from .._support import validate
 from .formula import formula, log, log1p, whole
 from .statement import Value, assume, part_of_unit
 
 LARGE = 1e8  # beyond, 1 + x is x to rounding
-
-
-@formula
-def perp_bound(scales: Any, parallels: Any, gstar: float) -> Value:
-    """A bound on ‖w⊥‖² after t steps of rPGD, from the scales on the way; orthogonal A, η = 1/g².
-
-    ‖w_t⊥‖² ≤ exp(−Σ_{i<t} h_i/(g*² + h_i))·‖w_0⊥‖² with h_i = g*² − ‖A g_i w_i‖², while |g_i| ≤ g*
-    (Lemma E.6). w⊥ is the part of the direction that no row of A sees. The paper prints ‖w⊥‖ for
-    ‖w⊥‖² = 1 − ‖Aw‖², and sums over i = 1 … t, which is valid after a frozen first step.
-
-    Parameters
-    ----------
-    scales : (t,) array
-        g_0, …, g_{t−1}, the scales before each step.
-    parallels : (t,) array
-        ‖Aw_0‖, …, ‖Aw_{t−1}‖, the norms of the directions' parts in the row space of A.
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-
-    Returns
-    -------
-    Value
-        `.value` is the bound on ‖w_t⊥‖², a number.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import perp_bound
-    >>> round(perp_bound([1.0, 1.0], [0.5, 0.9], gstar=3.0).value, 4)
-    0.2845
-    """
-    g = validate.array("scales", scales, ndim=1)
-    p = validate.vector("parallels", parallels, g.size)
-    h = gstar**2 - (g * p) ** 2
-    bound = float(np.exp(-np.sum(h / (gstar**2 + h))) * (1.0 - p[0] ** 2))
-    return Value(
-        bound,
-        assumptions=(assume("|g_i| ≤ g*", (np.abs(g) <= gstar).all()),),
-        paper="Lemma E.6 (exact form)",
-    )
-
-
-@formula
-def perp_contraction(perp: float, g: float, gstar: float) -> Value:
-    """The square of ‖w⊥‖ after one step of rPGD, exactly and bounded; orthogonal A, η = 1/g².
-
-    ‖w⊥_{t+1}‖² = ‖w⊥‖²/(‖w⊥‖² + g*²/g²) ≤ (g²/g*²)‖w⊥‖² (eq. 37). w⊥ is the part of the unit
-    direction that no row of A sees.
-
-    Parameters
-    ----------
-    perp : float
-        ‖w⊥‖ before the step; in [0, 1].
-    g : float
-        The scale; not zero.
-    gstar : float
-        g*, the norm of the minimum-norm solution; not zero.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "exact", ‖w⊥_{t+1}‖², and "bound", the right-hand side.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import perp_contraction
-    >>> round(perp_contraction(1.0, 1.0, 3.0).value["exact"], 12)
-    0.1
-    """
-    value = {"exact": perp**2 / (perp**2 + (gstar / g) ** 2), "bound": (g / gstar) ** 2 * perp**2}
-    return Value(value, assumptions=(part_of_unit("‖w⊥‖", perp),), paper="eq. (37)")
 
 
 def _turn(g: float, gstar: float) -> tuple[float, float]:
@@ -138,8 +65,9 @@ def perp_after(perp: float, g: float, gstar: float, steps: int) -> Value:
 def steps_to_perp(perp: float, g: float, gstar: float, accuracy: float) -> Value:
     """The exact number of rPGD steps at a fixed scale until ‖w⊥‖ ≤ ε; orthogonal A, η = 1/g².
 
-    `perp_after`, solved for t and rounded up: the smallest t with κᵗ ≥ (1/ε² + 1/(κ − 1))/(1/q0² +
-    1/(κ − 1)), κ = g*²/g². The T1 of Theorem 3.2 are upper bounds of it.
+    `perp_after`, solved for t and rounded up: the smallest t with
+    κᵗ ≥ (1/ε² + 1/(κ − 1))/(1/q0² + 1/(κ − 1)), κ = g*²/g². The T1 of Theorem 3.2 are upper bounds
+    of it.
 
     Parameters
     ----------

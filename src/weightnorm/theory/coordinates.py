@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support import validate
+from .._support.numeric import Array
 from .statement import Value, assume
 
-Array = NDArray[np.float64]
 STEP, MOST = 1e-3, 200_000  # of the counterexample
 DECAYS, TINY = (0.9, 0.999), 1e-8  # Adam's
 ROUNDING = 1e-14  # of a direction: less of it off the rows is nothing

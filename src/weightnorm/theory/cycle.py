@@ -15,7 +15,7 @@ from .statement import Statement, Value, assume, part_of_unit
 AT_MOST_ONE = 1 + ORTHOGONAL  # λ times a step of 1/λ, to rounding
 
 
-def _turned(g0: Any, parallel: Any, gstar: float) -> Any:
+def turned(g0: Any, parallel: Any, gstar: float) -> Any:
     """‖Aw1‖ after the first step, in any unit."""
     outside = np.sqrt(np.maximum(0.0, (1.0 - parallel) * (1.0 + parallel)))
     return gstar / np.hypot(gstar, g0 * outside)
@@ -26,49 +26,11 @@ def flips(g0: Any, cosine: Any, parallel: Any, gstar: float, step: float) -> Any
     0 where it becomes zero, 1 elsewhere; arrays broadcast.
     """
     first = (1.0 - step * parallel**2) * g0 + step * gstar * cosine
-    turned = _turned(g0, parallel, gstar)
-    second = (1.0 - step * turned**2) * first + np.copysign(step * turned * gstar, g0)
+    parallel_after = turned(g0, parallel, gstar)
+    pull = np.copysign(step * parallel_after * gstar, g0)
+    second = (1.0 - step * parallel_after**2) * first + pull
     # g2 alone cannot change the sign: where g0·g1 > 0 both terms of g2 have that sign as well
     return np.sign(first) * np.sign(second)  # the product itself could underflow
-
-
-@formula
-def escape(g0: float, parallel: float, gstar: float) -> Value:
-    """The norm ‖Aw_1‖ after the first step of rPGD, positive: a spurious rest point is left.
-
-    ‖Aw_1‖ = g*/√(g*² + g0²(1 − ‖Aw_0‖²)) > 0 for orthogonal A (AAᵀ = I), η = 1/g0² and g0 ≠ 0
-    (after Theorem 3.2): one step leaves the set S = {g = 0, yᵀAw = 0} of rest points that are no
-    solutions, and its basin. That is not yet a guarantee of convergence: see `two_cycle`.
-
-    Parameters
-    ----------
-    g0 : float
-        Scale of the start; not zero.
-    parallel : float
-        ‖Aw_0‖, the norm of the part of the unit start direction in the row space of A; in [0, 1].
-    gstar : float
-        g*, the norm of the minimum-norm solution; greater than 0.
-
-    Returns
-    -------
-    Value
-        `.value` is ‖Aw_1‖, a number.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import escape
-    >>> round(escape(1.0, 0.0, 3.0).value, 6)
-    0.948683
-    """
-    return Value(
-        float(_turned(g0, parallel, gstar)),
-        assumptions=(
-            assume("g0 ≠ 0", g0 != 0),
-            assume("y ≠ 0", gstar > 0),
-            part_of_unit("‖Aw0‖", parallel),
-        ),
-        paper="after Theorem 3.2",
-    )
 
 
 @dataclass(frozen=True)

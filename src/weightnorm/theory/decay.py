@@ -86,7 +86,7 @@ def weight_decay_limit(problem: Any, decay: float) -> DecayLimit:
         gd_perp_rate=mu,
         assumptions=(assume("y ≠ 0 in A's reach", norm > 0),),
         paper="beyond the paper",
-        _expand=problem.expander(np.zeros(problem.dimension)),
+        _expand=problem.dual_expansion(np.zeros(problem.dimension)),
     )
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._support import validate
-from ..problems.coordinates.factorisation import LARGEST, require_squarable
-from ._drift import TAIL, Drift, Training, drift_along
+from .._support.numeric import LARGEST
+from ..problems.coordinates.factorisation import require_squarable
+from ._drift import TAIL, Drift, TrainingSteps, drift_along
 from ._followed import followed_side, steps_edge
 from ._path_noise import certainty, drift_variance, flow_way
 from ._root import perp_at_the_end
-from ._row import Row, Steps
+from ._row import LayerRow, RowSteps
 from ._samples import Samples
 from ._sign import critical_scale, limit_sign
 from .limits import Limit, sign_by_rounding, warn_of_doubt
@@ -23,7 +24,7 @@ from .setup import Setup, require_target, set_up
 from .statement import assume
 
 # of the change that all drifts together could make, per unit of the equivalent step: the constant
-# of the second order, measured over thousands of runs (tests/test_beyond.py)
+# of the second order, measured over thousands of runs (tests/theory/test_beyond.py)
 SECOND_ORDER = 3.0
 INTEGRATION = 1e-7  # relative accuracy of the integration along the flow
 WIDE = 6.0  # standard deviations of the end that mini-batches may take a run
@@ -57,8 +58,8 @@ class FiniteStepLimit(Limit):
         `.scale` then has the likelier sign, and where |u| < 5σ the side is not promised: `.applies`
         is False.
     equivalent_step : float
-        ρh·max(g²/N, c)·λmax along the way, h = η/(1 − β) and ρ = (1 + β)/(1 − β) (Nesterov: 1 +
-        2β²/(1 − β)): what the first order is an expansion in. Beyond 0.4 nothing is promised.
+        ρh·max(g²/N, c)·λmax along the way, h = η/(1 − β) and ρ = (1 + β)/(1 − β) (Nesterov:
+        1 + 2β²/(1 − β)): what the first order is an expansion in. Beyond 0.4 nothing is promised.
     direction_norm : float
         ‖w‖ at the end; 1 for rPGD.
 
@@ -81,7 +82,7 @@ class FiniteStepLimit(Limit):
     direction_norm: float
 
 
-def finite_step_limit(
+def finite_step_limit(  # noqa: PLR0913
     problem: Any,
     scale: float,
     direction: Any = None,
@@ -103,8 +104,8 @@ def finite_step_limit(
     ŵ = w/‖w‖, s = ⟨ŵ, Aᵀr⟩ and p = ‖PAᵀr‖², N = ‖w‖², V_s and V_p the variances of s and of PAᵀr
     over mini-batches, and ρ = (1 + β)/(1 − β), for Nesterov 1 + 2β²/(1 − β). Per unit of time,
 
-    rPGD: dI = (h/2)[ρ(cs² − g²p) + g²s² + cV_s − g²V_p + a₂g²V_s], I = log q + g²/2c, with a₂ =
-    (1 − β)/(1 + β), for Nesterov ((1 + β)² + β⁴/(1 − β²))(1 − β)²;
+    rPGD: dI = (h/2)[ρ(cs² − g²p) + g²s² + cV_s − g²V_p + a₂g²V_s], I = log q + g²/2c, with
+    a₂ = (1 − β)/(1 + β), for Nesterov ((1 + β)² + β⁴/(1 − β²))(1 − β)²;
 
     WN: dN = (hg²/N)(ρp + V_p) and dJ = (h/2)[ρk(s², p) + k(V_s, V_p)], J = log‖w⊥‖ + g²/2cN, with
     k(a, b) = (c/N − g²/N²)a − g⁴b/(cN³).
@@ -178,7 +179,7 @@ def finite_step_limit(
     setup = set_up(problem, scale, direction, start_values)
     require_target(setup)
     require_squarable("x*", setup.target, 1.0 / LARGEST, "rescale y and the scale")
-    training = Training(method, eta / (1.0 - beta), c, beta, ahead, clip, start_norm**2)
+    training = TrainingSteps(method, eta / (1.0 - beta), c, beta, ahead, clip, start_norm**2)
     samples = _samples(problem, setup, training, direction, start_values, batch_size)
     found = drift_along(setup, training, samples)
     flow_sign, settled = limit_sign(setup, c * start_norm**2)
@@ -228,7 +229,7 @@ def finite_step_limit(
 def _samples(
     problem: Any,
     setup: Setup,
-    training: Training,
+    training: TrainingSteps,
     direction: Any,
     start_values: Any,
     batch_size: Any,
@@ -266,15 +267,19 @@ class _Side:
 
 
 def _side(
-    setup: Setup, training: Training, samples: Samples | None, equivalent: float, flow_sign: float
+    setup: Setup,
+    training: TrainingSteps,
+    samples: Samples | None,
+    equivalent: float,
+    flow_sign: float,
 ) -> _Side:
     """On which side of S the steps pass, and what mini-batches make of it."""
     size, steep = setup.gstar, float(setup.lam.max())
     time = size**2 * steep
     singular = np.sqrt(setup.lam / steep)
-    row = Row(singular, singular * (setup.target / size), setup.g0 / size, setup.z0, setup.q0)
+    row = LayerRow(singular, singular * (setup.target / size), setup.g0 / size, setup.z0, setup.q0)
     beta, c = training.momentum, training.ratio / size**2
-    steps = Steps(
+    steps = RowSteps(
         training.method, c, 0.0, training.step * (1.0 - beta) * time, beta, training.nesterov,
         norm=float(np.sqrt(training.square)),
     )  # fmt: skip
@@ -299,7 +304,7 @@ def _side(
 
 
 def _moved_by_noise(
-    setup: Setup, training: Training, samples: Samples | None, norm: float
+    setup: Setup, training: TrainingSteps, samples: Samples | None, norm: float
 ) -> float:
     """The standard deviation of the drift that batches cause by moving the way."""
     if samples is None:
@@ -312,14 +317,14 @@ def _moved_by_noise(
     return float(np.sqrt(h**3 * drift_variance(samples, way, coefficients)))
 
 
-def _change_of_invariant(training: Training, found: Drift, norm: float) -> float:
+def _change_of_invariant(training: TrainingSteps, found: Drift, norm: float) -> float:
     """That of log q + g²/2cN, N of the start, from that of log‖w⊥‖ + g²/2cN, N of each moment."""
     grown = found.square / training.square
     shift = norm / training.ratio * (norm / training.square) * (1.0 - 1.0 / grown)
     return found.change + 0.5 * (shift - float(np.log(grown)))
 
 
-def _end(setup: Setup, training: Training, found: Drift, more: float) -> tuple[float, float]:
+def _end(setup: Setup, training: TrainingSteps, found: Drift, more: float) -> tuple[float, float]:
     """‖x⊥‖ and ‖x‖ where the invariant has changed by so much more on the way."""
     ratio = training.ratio * found.square
     grown = found.square / training.square

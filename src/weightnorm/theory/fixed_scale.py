@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support import validate
-from .._support.validate import Vector
-from ..problems import LeastSquares
+from .._support.numeric import Vector
 from .formula import formula
 from .limits import Limit
 from .setup import Setup, require_target, set_up
@@ -20,7 +18,7 @@ from .statement import Value, assume
 OPPOSED = 1 - 1e-14  # a cosine of −1, to rounding
 
 
-def _ridge_direction(setup: Setup) -> Vector:
+def ridge_direction(setup: Setup) -> Vector:
     """The unit w̃ = (ĉ⁻¹ I + |g0| AᵀA)⁻¹ Aᵀy with ĉ > 0, for 0 < |g0| ≤ g*."""
     g, pull, shift = _ridge(setup)
     w = pull / (shift + g * setup.lam)
@@ -105,8 +103,8 @@ def fixed_scale_limit(
     vector (ĉ⁻¹ I + g0 AᵀA)⁻¹ Aᵀy with ĉ > 0, a ridge solution whose strength is set by ‖w̃‖ = 1;
     for orthogonal A (AAᵀ = I) it is w* = x*/g*. A negative g0 has ĉ < 0, the opposite w̃ and the
     same weights. For |g0| > g* the end is x* + sign(g0)·√(g0² − g*²)·w0⊥/‖w0⊥‖, with w0⊥ ≠ 0 the
-    part of w0 orthogonal to the row space: rest points in the row space have g0·s > 0 there, and w⊥
-    = w0⊥ e^{∫g0·s} then grows (Theorem 2.6, part II; the paper has g0 < g*).
+    part of w0 orthogonal to the row space: rest points in the row space have g0·s > 0 there, and
+    w⊥ = w0⊥ e^{∫g0·s} then grows (Theorem 2.6, part II; the paper has g0 < g*).
 
     Parameters
     ----------
@@ -145,7 +143,7 @@ def fixed_scale_limit(
     if size == 0.0:
         raise ValueError("scale is 0: at a fixed zero scale nothing moves")
     if size <= setup.gstar:
-        inside, perp = size * _ridge_direction(setup), 0.0
+        inside, perp = size * ridge_direction(setup), 0.0
     else:
         inside = setup.target
         perp = math.copysign(math.sqrt(size**2 - setup.gstar**2), setup.g0)
@@ -221,55 +219,4 @@ def restart_limit(
         ),
         paper="Theorem 2.6, part II (restart)",
         _expand=setup.expand,
-    )
-
-
-@formula
-def sphere_ball(problem: Any, scale: float) -> Value:
-    """Minimise ‖A g0 w − y‖² over the ball ‖w‖ ≤ 1, and compare with the sphere ‖w‖ = 1.
-
-    For 0 < |g0| ≤ g* the ball's minimiser is unique and lies on the sphere, so the two problems are
-    the same. For |g0| > g* the ball's smallest minimiser x*/g0 is inside: the minima agree (zero,
-    for d > m) and the minimisers do not. The iterates of the two projections coincide as long as
-    ‖v_t‖ ≥ 1, the premise of Section 3, whatever g0 is. x* is the minimum-norm solution, g* its
-    norm.
-
-    Parameters
-    ----------
-    problem : LeastSquares
-        The data A and y, with a y that is not zero in A's reach.
-    scale : float
-        g0; not zero.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "minimiser", the smallest minimiser w over the ball, a (d,) array;
-        "norm", its norm; and "value", the minimum, less what the part of y out of A's reach adds.
-        `.applies` says whether the two problems are the same.
-
-    Examples
-    --------
-    >>> import weightnorm as wn
-    >>> problem = wn.datasets.make_regression(condition_number=2.0, seed=0)
-    >>> wn.theory.sphere_ball(problem, 1.0).applies, wn.theory.sphere_ball(problem, 4.0).applies
-    (True, False)
-    """
-    validate.instance("problem", problem, LeastSquares, use="wn.LeastSquares(A, y)")
-    if validate.real("scale", scale) == 0.0:
-        raise ValueError("scale is 0: then the loss does not depend on w")
-    setup = set_up(problem, scale, np.ones(problem.shape[1]))  # the minima depend on no direction
-    require_target(setup)
-    small = abs(setup.g0) < setup.gstar
-    inside = np.sign(setup.g0) * _ridge_direction(setup) if small else setup.target / setup.g0
-    error = setup.g0 * inside - setup.target
-    value = {
-        "minimiser": setup.lift(inside, 0.0),
-        "norm": float(np.linalg.norm(inside)),
-        "value": float((setup.lam * error) @ error),
-    }
-    return Value(
-        value,
-        assumptions=(assume("|g0| ≤ g*", abs(setup.g0) <= setup.gstar),),
-        paper="Section 3, general A",
     )

@@ -1,6 +1,4 @@
-"""Where the flow ends when A can only be multiplied with: by LSQR alone, with an error
-estimate.
-"""
+"""Where the flow ends when A can only be multiplied with: by LSQR alone, with an error estimate."""
 
 from __future__ import annotations
 
@@ -10,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from .._support import validate
-from .._support.validate import Vector
+from .._support.numeric import EPS, Vector
 from ..problems import require_least_squares
-from ..problems.coordinates.factorisation import EPS, scaled_norm
+from ..problems.coordinates.factorisation import scaled_norm
 from ..problems.coordinates.iterative import Iterated, solve
 from ._sign import ROUNDING, STUCK
-from .limits import Limit, limit_perp
+from .limits import Limit
+from .scalar_limits import limit_perp
 from .statement import Assumption, assume
 
 UNSETTLED = "the sign of the scale follows from the start, without an integration"
@@ -76,9 +75,9 @@ class Iterative:
     num_passes : int
         How often A was read for it all.
     converged : bool
+        Whether every LSQR was done by itself.
     unit : (d,) array
         The direction of the start.
-        Whether every LSQR was done by itself.
     """
 
     g0: float
@@ -209,5 +208,5 @@ def flow_limit_by_iteration(
             assume("LSQR converged", found.converged),
         ),
         paper="Theorem 2.6, part I (exact form)",
-        _expand=problem.expander(found.unit),
+        _expand=problem.dual_expansion(found.unit),
     )

@@ -6,19 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support import validate
+from .._support.numeric import Array
 from ..problems import LeastSquares
 from ._followed import followed_side
 from ._layer_flow import row_end
-from ._row import Steps, row_of
+from ._row import RowSteps, row_of
 from .finite_step import SECOND_ORDER, VALID, finite_step_limit
 from .limits import flow_limit
 from .refuse import momentum_of, one_of
 from .statement import Assumption, Statement, assume
 
-Array = NDArray[np.float64]
 CENTRED = 1e-12  # column means under this share of the columns' sizes are zero
 INTEGRATED = 1e-8  # relative accuracy of an end that was integrated
 
@@ -71,7 +70,7 @@ class LayerLimit(Statement):
     closed_form: bool
 
 
-def linear_layer_limit(
+def linear_layer_limit(  # noqa: PLR0913
     features: Any,
     targets: Any,
     weight: Any,
@@ -167,7 +166,7 @@ def linear_layer_limit(
     means = X.mean(axis=0)
     centred = bool(np.abs(means).max(initial=0.0) <= CENTRED * np.abs(X).max(initial=0.0))
     closed = (not bias or centred) and not frozen
-    how = Steps(method, ratio, kappa if bias else 0.0, eta or 0.0, beta, ahead, frozen)
+    how = RowSteps(method, ratio, kappa if bias else 0.0, eta or 0.0, beta, ahead, frozen)
     norms = _norms(W, direction_norm, method)
     problem = LeastSquares(X, Y[:, 0])
     ends = []
@@ -230,7 +229,7 @@ def _norms(W: Array, given: Any, method: str) -> Array:
     return np.broadcast_to(norms, (len(W),))
 
 
-def _closed(rest: LeastSquares, row: Array, b: float, how: Steps) -> _Row:
+def _closed(rest: LeastSquares, row: Array, b: float, how: RowSteps) -> _Row:
     """The end of a row whose bias does not see it."""
     size = float(np.linalg.norm(row))
     smallest = float(np.linalg.norm(rest.target))
@@ -249,7 +248,7 @@ def _closed(rest: LeastSquares, row: Array, b: float, how: Steps) -> _Row:
 
 
 def _integrated(
-    problem: LeastSquares, Y: Array, index: int, row: Array, b0: float, how: Steps
+    problem: LeastSquares, Y: Array, index: int, row: Array, b0: float, how: RowSteps
 ) -> _Row:
     """The end of a row that moves with its bias, or rests first."""
     size, y = float(np.linalg.norm(row)), Y[:, index]
@@ -273,15 +272,17 @@ def _integrated(
     x = smallest + away * off[0] / (perp or 1.0)
     flow_end = row_end(problem, y, row, replace(how, corrected=False), b0)
     moved = np.linalg.norm(problem.with_targets(y - flow_end.bias).min_norm_solution() - smallest)
-    change = abs(away) * float(np.expm1(end.variation)) + float(moved)
+    with np.errstate(over="ignore"):  # far beyond what is promised
+        grown = float(np.expm1(end.variation))
+    change = (abs(away) * grown if away else 0.0) + float(moved)
     left = SECOND_ORDER * end.equivalent * change
     error = max(left, INTEGRATED * (change + abs(end.scale))) if end.settled else np.inf
     same = steps.settled and steps.sign == flow_side
     found.append(assume("finite steps end on the side of the flow", same))
     found.append(
         assume(
-            f"ρh·(max(g²/N, c)·λmax + κn) ≤ {VALID:g}: the steps are small enough for a first "
-            "order",
+            f"ρh·(max(g²/N, c)·λmax + κn) ≤ {VALID:g}: "
+            "the steps are small enough for a first order",
             end.equivalent <= VALID,
         )
     )

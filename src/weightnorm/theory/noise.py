@@ -66,9 +66,10 @@ def noise_equilibrium(
     rPGD: log q + G/2c changes by −(η²σ²/2)[G·tr(AAᵀ) − (2 + c/G)‖y‖²] per step, G = ‖x‖². It
     reaches the minimum-norm solution if and only if tr(AAᵀ)g*² ≥ (2 + c/g*²)‖y‖², and otherwise
     settles at G = (‖y‖²/tr(AAᵀ))(1 + √(1 + c·tr(AAᵀ)/‖y‖²)): always for one sample. Weight
-    normalization: ‖w‖⁴ grows by 2η²σ²G·tr(PAᵀA) per step, and q first falls; once c‖w‖²‖y‖² > G(G·
-    tr(AAᵀ) − ‖y‖²) it rises again, and ‖x‖ grows without bound. Divide the scale's step by ‖w‖² to
-    avoid it. This is an average to order η²: runs agree within some percent at small steps.
+    normalization: ‖w‖⁴ grows by 2η²σ²G·tr(PAᵀA) per step, and q first falls; once
+    c‖w‖²‖y‖² > G(G·tr(AAᵀ) − ‖y‖²) it rises again, and ‖x‖ grows without bound. Divide the scale's
+    step by ‖w‖² to avoid it. This is an average to order η²: runs agree within some percent at
+    small steps.
 
     Parameters
     ----------

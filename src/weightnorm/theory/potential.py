@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support import validate
+from .._support.numeric import Array
 
-Array = NDArray[np.float64]
 NEAR = 8.0  # exponents that differ by less: the integral by Gauss's nodes, without cancellation
 NODES = np.polynomial.legendre.leggauss(48)
 
@@ -18,8 +17,8 @@ def potential(x: Any, ratio: float = 1.0) -> Any:
     """The potential ψ(x) = ∫₀^‖x‖ e^{s²/2c} ds whose divergence the WN flow minimises.
 
     While g keeps its sign the WN flow stands, at every time, at the point nearest to its start in
-    the Bregman divergence of ψ (see `bregman`) among all points with the same predictions Ax. For c
-    → 0 that is the smallest norm; for c → ∞ it is the smallest ‖x‖ − ⟨x̂0, x⟩, x̂0 = x0/‖x0‖.
+    the Bregman divergence of ψ (see `bregman`) among all points with the same predictions Ax.
+    For c → 0 that is the smallest norm; for c → ∞ it is the smallest ‖x‖ − ⟨x̂0, x⟩, x̂0 = x0/‖x0‖.
 
     Parameters
     ----------

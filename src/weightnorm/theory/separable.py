@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._support import validate
-from .._support.validate import Vector
+from .._support.numeric import Vector
 from ..problems import GeneralizedLinear
 from ..problems.minimum.margin import find_margin
 from .statement import Statement, assume
@@ -146,13 +146,13 @@ def max_margin_offset(problem: Any) -> MarginOffset:
     """The second term of the direction on separable classes: w/‖w‖ = v + ρ/g + …
 
     On separable classes WN goes to infinity along the maximum-margin direction v, and g(w/‖w‖ − v)
-    tends to ρ: the vector in the span of the support vectors s_i a_i, orthogonal to v, with ρ·s_i
-    a_i = −log α_i + const. Gradient descent has the same ρ plus a vector that depends on its start:
-    both are O(1/log t) away, so WN removes the start and not the order. The part of WN's direction
-    off the row space dies like exp(−log²t/(2c·margin²)). These are asymptotics, not proved with
-    rates: at g = 60/margin the distance of g(w/‖w‖ − v) from ρ was a few percent of ‖ρ‖ for half of
-    the random problems measured, 28 % for one in ten and 123 % at worst, and it halves as g
-    doubles.
+    tends to ρ: the vector in the span of the support vectors s_i a_i, orthogonal to v, with
+    ρ·s_i a_i = −log α_i + const. Gradient descent has the same ρ plus a vector that depends on its
+    start: both are O(1/log t) away, so WN removes the start and not the order. The part of WN's
+    direction off the row space dies like exp(−log²t/(2c·margin²)). These are asymptotics, not
+    proved with rates: at g = 60/margin the distance of g(w/‖w‖ − v) from ρ was a few percent of ‖ρ‖
+    for half of the random problems measured, 28 % for one in ten and 123 % at worst, and it halves
+    as g doubles.
 
     Parameters
     ----------

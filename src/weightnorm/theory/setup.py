@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._support import validate
-from .._support.validate import Vector
-from ..problems import Frame, GeneralizedLinear, require_least_squares
+from .._support.numeric import Vector
+from ..problems import GeneralizedLinear, Lifter, require_least_squares
 from ..problems.coordinates.factorisation import scaled_norm
 from ..problems.minimum.minimum import Minimum
+from ..problems.require import has_minimum
 
 ORTHOGONAL = 1e-12  # eigenvalues of AAᵀ this close, relatively, are equal
 
@@ -36,7 +37,7 @@ class Setup:
     z0: Vector
     lam: Vector
     target: Vector
-    frame: Frame
+    lifter: Lifter
     # least squares in these coordinates, less the part of y out of reach: overridden for others
     loss_at: Callable[[Vector], float] | None = None
     slope_at: Callable[[Vector], Vector] | None = None
@@ -118,7 +119,7 @@ class Setup:
         """The weights with these row-space coordinates and this multiple of the unit vector
         along w0⊥.
         """
-        return self.frame.lift(np.append(row_space, perp))
+        return self.lifter.lift(np.append(row_space, perp))
 
 
 def set_up(problem: Any, scale: Any, direction: Any, start_values: Any = None) -> Setup:
@@ -128,26 +129,26 @@ def set_up(problem: Any, scale: Any, direction: Any, start_values: Any = None) -
     direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()
-    start, frame = space.start(unit)
+    start, lifter = space.start(unit)
     reduced = space.problem
     z0, lam, target = start[:-1], reduced.curvatures, reduced.target
-    known = {"expand": problem.expander(unit), "unseen_error": problem.unseen_error(unit)}
+    known = {"expand": problem.dual_expansion(unit), "unseen_error": problem.unseen_error(unit)}
     free = problem.shape[1] > problem.factorisation.singular_values.size
-    return Setup(g0, float(start[-1]), z0, lam, target, frame, free=free, **known)
+    return Setup(g0, float(start[-1]), z0, lam, target, lifter, free=free, **known)
 
 
 def set_up_convex(problem: Any, scale: Any, direction: Any, start_values: Any = None) -> Setup:
     """The same for least squares and for every convex loss of A x with an attained minimum, which
     takes the place of x*.
     """
-    if not hasattr(problem, "minimum"):  # least squares has its own, by factorisation
+    if not has_minimum(problem):  # least squares has its own, by factorisation
         return set_up(problem, scale, direction, start_values)
     found = require_attained(problem)
     g0 = validate.squarable("scale", scale)
     direction = problem.start_direction(direction, start_values)
     unit = problem.unit_direction("direction", direction, False)
     space = problem.reduce()
-    start, frame = space.start(unit)
+    start, lifter = space.start(unit)
     reduced = space.problem
 
     def loss(x: Vector) -> float:
@@ -157,7 +158,7 @@ def set_up_convex(problem: Any, scale: Any, direction: Any, start_values: Any = 
     target = problem.factorisation.coordinates(found.weights)
     free = problem.shape[1] > problem.factorisation.singular_values.size
     convex = {"loss_at": loss, "slope_at": reduced.slope, "free": free}
-    return Setup(g0, float(start[-1]), start[:-1], np.zeros(0), target, frame, **convex)
+    return Setup(g0, float(start[-1]), start[:-1], np.zeros(0), target, lifter, **convex)
 
 
 def require_attained(problem: GeneralizedLinear) -> Minimum:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from .._support import validate
 from .._support.momentum import stable_below
+from .._support.numeric import Array
 from ._rank_one import HALVINGS, extremes, is_below
 from ._solution import Solved, contraction, reachable, solved, squares_above
 from .refuse import momentum_of, one_of
 from .statement import Statement, assume
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-14  # of ‖x‖²λmax
 METHODS = ("rpgd", "wn", "gd", "batchnorm")
 
@@ -165,12 +165,12 @@ def stability(
 ) -> Stability:
     """Whether a method with these steps stays at a solution of this norm, and its largest steps.
 
-    At a solution x with ‖x‖² = G, a step turns a small residual r into (I − K)r, with K =
-    (η/N)(G·AAᵀ − yyᵀ) + (γ/G)·yyᵀ for weight normalization (N = ‖w‖²) and rPGD (N = 1), K = ηAAᵀ
-    for gradient descent; for batch norm K has the eigenvalue γ and those of η(‖x‖/‖w‖)²·E AAᵀ E, E
-    = I − yyᵀ/‖y‖². The solution is stable exactly when every eigenvalue is under 2, or under what
-    momentum makes of it. It is a local statement: it says where training can come to rest, not
-    where it goes from afar (see `norm_bracket`, `finite_step_limit`).
+    At a solution x with ‖x‖² = G, a step turns a small residual r into (I − K)r, with
+    K = (η/N)(G·AAᵀ − yyᵀ) + (γ/G)·yyᵀ for weight normalization (N = ‖w‖²) and rPGD (N = 1),
+    K = ηAAᵀ for gradient descent; for batch norm K has the eigenvalue γ and those of
+    η(‖x‖/‖w‖)²·E AAᵀ E, E = I − yyᵀ/‖y‖². The solution is stable exactly when every eigenvalue is
+    under 2, or under what momentum makes of it. It is a local statement: it says where training can
+    come to rest, not where it goes from afar (see `norm_bracket`, `finite_step_limit`).
 
     For another convex loss AᵀA is its Hessian at the minimum.
 

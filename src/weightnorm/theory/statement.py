@@ -44,8 +44,8 @@ class Assumption:
 class Statement:
     """A prediction or a bound in its exact form, with the assumptions it needs.
 
-    Theory functions return a subclass with the content: `Value`, `Bounds`, `Limit`, `Comparison`,
-    `TwoPhase`.
+    Theory functions return a subclass with the content: `Value`, `Limit`, `Comparison`, `TwoPhase`
+    and others; lemmas of the paper also `Bounds`.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Statement:
     --------
     A claim for matrices of full row rank, asked about one whose smallest eigenvalue is zero:
 
-    >>> from weightnorm.theory import general_matrix
-    >>> statement = general_matrix(gstar=3.0, smallest=0.0, largest=1.0)
+    >>> from weightnorm.theory import safe_scale
+    >>> statement = safe_scale(gstar=3.0, smallest=0.0, largest=1.0)
     >>> statement.applies, statement.failing
     (False, ('0 < λmin ≤ λmax',))
     """
@@ -95,10 +95,10 @@ class Value(Statement):
 
     Examples
     --------
-    >>> from weightnorm.theory import orthogonal_gstar
-    >>> gstar = orthogonal_gstar([3.0, 4.0])
-    >>> gstar.value, gstar.paper
-    (5.0, 'section 2, after Theorem 2.6')
+    >>> from weightnorm.theory import safe_scale
+    >>> largest = safe_scale(gstar=3.0, smallest=0.5, largest=1.0)
+    >>> largest.value, largest.paper
+    (0.5, 'Proposition 3.3')
     """
 
     value: Any
@@ -118,10 +118,9 @@ class Bounds(Statement):
     Examples
     --------
     >>> import weightnorm as wn
-    >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
-    >>> bounds = wn.theory.loss_rate_bounds(problem, 2.0, [1.0, 0.0], ratio=1.0)
-    >>> bounds.lower, bounds.upper
-    (-4.0, -1.0)
+    >>> bounds = wn.theory.Bounds(-4.0, -1.0, paper="Lemma 2.4")
+    >>> bounds.lower, bounds.upper, bounds.applies
+    (-4.0, -1.0, True)
     """
 
     lower: float

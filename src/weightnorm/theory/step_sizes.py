@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .contraction import steps_to_perp
 from .formula import formula, log, log1p, root, whole
-from .statement import Assumption, Statement, Value, all_hold, assume
+from .statement import Assumption, Statement, all_hold, assume
 
 AT_MOST_ONE = 1 + 1e-12  # the norm of a part of a unit vector, to rounding
 
@@ -82,13 +82,13 @@ def two_phase_a(
     """Plan the two phases of Theorem 3.2 (a) for rPGD: the scale moves slowly in the first.
 
     For orthogonal A (AAᵀ = I) and the direction's step η = 1/g². In the first phase g² ≤ g*² − ρδ0
-    with δ0 = g*² − g0², and it ends with ‖w⊥‖ ≤ δ = ε. After T1 + T2 steps ‖w⊥‖ ≤ ε and ‖r‖² ≤ ε
-    g*², with w⊥ the part of the direction that no row of A sees and r = A g w − y.
+    with δ0 = g*² − g0², and it ends with ‖w⊥‖ ≤ δ = ε. After T1 + T2 steps ‖w⊥‖ ≤ ε and
+    ‖r‖² ≤ ε g*², with w⊥ the part of the direction that no row of A sees and r = A g w − y.
 
-    T1 = ⌈(1 + g*²/ρδ0)·log(‖w0⊥‖²/δ²)⌉, at least 1, with the very first step frozen, and γ⁽¹⁾ =
-    min(½, g0² log((1 − ρ)g*²/g0² + ρ)/(T1(g*² − g0²‖Aw0‖²))). T2 = ⌈(1/γ) log((1/√(1 − δ²) −
-    g0/g*)/√ε)⌉. The theorem leaves δ < ε/(2g* + ε) free, which exceeds ε for a small g*, and its T2
-    is too short in general (`two_phase_a_printed_second`).
+    T1 = ⌈(1 + g*²/ρδ0)·log(‖w0⊥‖²/δ²)⌉, at least 1, with the very first step frozen, and
+    γ⁽¹⁾ = min(½, g0² log((1 − ρ)g*²/g0² + ρ)/(T1(g*² − g0²‖Aw0‖²))).
+    T2 = ⌈(1/γ) log((1/√(1 − δ²) − g0/g*)/√ε)⌉. The theorem leaves δ < ε/(2g* + ε) free, which
+    exceeds ε for a small g*, and its T2 is too short in general.
 
     Parameters
     ----------
@@ -152,54 +152,16 @@ def two_phase_a(
 
 
 @formula
-def two_phase_a_printed_second(
-    gstar: float, g0: float, accuracy: float, rho: float, second_step: float
-) -> float:
-    """The second phase T2 that the paper prints for Theorem 3.2 (a): too short in general.
-
-    (1/γ) log(ρδ0/(g*²(1 − ε)√ε)) with δ0 = g*² − g0², before rounding; it may be negative. Its
-    proof takes g² = g*² − ρδ0 after the first phase, where only ≤ is known. `two_phase_a` has a T2
-    that is long enough.
-
-    Parameters
-    ----------
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-    g0 : float
-        Scale of the start; between 0 and g*.
-    accuracy : float
-        ε; between 0 and 1.
-    rho : float
-        ρ, the share of δ0 that the first phase leaves; between 0 and 1.
-    second_step : float
-        γ, the scale's step in the second phase.
-
-    Returns
-    -------
-    float
-        T2 as printed, not rounded.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import two_phase_a_printed_second
-    >>> round(two_phase_a_printed_second(1.0, 0.5, 1e-4, rho=0.1, second_step=0.25), 2)
-    8.06
-    """
-    share = rho * room(gstar, g0)
-    return log(share / ((1.0 - accuracy) * root(accuracy))) / second_step
-
-
-@formula
 def two_phase_b(
     gstar: float, g0: float, accuracy: float, second_step: float = 1.0, parallel: float = 0.0
 ) -> TwoPhase:
     """Plan the two phases of Theorem 3.2 (b) for rPGD: the scale is frozen in the first.
 
     For orthogonal A (AAᵀ = I) and the direction's step η = 1/g². T1 = ⌈log(1/ε²)/log(g*²/g0²)⌉ and
-    T2 = ⌈log((1 − (1 − ε²)g0/g*)/ε²)/log(1/(1 − γ'))⌉ with γ' = (1 − ε²)γ. After T1 + T2 steps ‖w⊥‖
-    ≤ ε, (1 − 2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤ 1. With T2 rounded down
-    and γ ≤ 4/9 it is g ≤ g*, as Theorem E.7 has it (the main text asks for γ < ¼). w⊥ is the part
-    of the direction that no row of A sees, and r = A g w − y.
+    T2 = ⌈log((1 − (1 − ε²)g0/g*)/ε²)/log(1/(1 − γ'))⌉ with γ' = (1 − ε²)γ. After T1 + T2 steps
+    ‖w⊥‖ ≤ ε, (1 − 2ε²)g* ≤ g ≤ g*/√(1 − ε²) and ‖r‖ ≤ 2.5ε²g*, for any 0 < γ ≤ 1. With T2 rounded
+    down and γ ≤ 4/9 it is g ≤ g*, as Theorem E.7 has it (the main text asks for γ < ¼). w⊥ is the
+    part of the direction that no row of A sees, and r = A g w − y.
 
     Parameters
     ----------
@@ -252,84 +214,3 @@ def two_phase_b(
         assumptions=conditions,
         paper="Theorem 3.2 (b)",
     )
-
-
-@formula
-def two_phase_b_bounds(g: float, gstar: float, accuracy: float, step: float) -> Value:
-    """Bounds on the next scale in the second phase of Theorem 3.2 (b).
-
-    (1 − γ')g + γ'g* ≤ g_{t+1} ≤ g* with γ' = γ(1 − ε²), where ‖w⊥‖ ≤ ε and g ≤ g* (Lemma E.8): for
-    the first ⌊T2⌋ steps of the phase. Beyond them g_{t+1} ≤ g*/√(1 − ε²).
-
-    Parameters
-    ----------
-    g : float
-        g_t, the scale before the step; at most g*.
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-    accuracy : float
-        ε, a bound on ‖w⊥‖, the norm of the part of the direction that no row of A sees; below 1.
-    step : float
-        γ, the scale's step; greater than 0 and at most 1.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "lower"; "upper", which holds for the first ⌊T2⌋ steps; and "later",
-        the upper bound of every step.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import two_phase_b_bounds
-    >>> two_phase_b_bounds(2.0, 3.0, 0.1, 0.5).value["lower"]
-    2.495
-    """
-    rate = step * (1.0 - accuracy**2)
-    value = {
-        "lower": (1.0 - rate) * g + rate * gstar,
-        "upper": gstar,
-        "later": gstar / root(1.0 - accuracy**2),
-    }
-    conditions = (
-        assume("0 < γ ≤ 1", 0 < step <= 1),
-        assume("0 < g ≤ g*", 0 < g <= gstar),
-    )
-    return Value(value, assumptions=conditions, paper="Lemma E.8")
-
-
-@formula
-def two_phase_b_final(gstar: float, accuracy: float) -> Value:
-    """What Theorem 3.2 (b) reaches: how well the direction agrees, and how small the loss is.
-
-    ⟨w_T, w*⟩ ≥ √(1 − ε²) and ½‖r_T‖² ≤ ½(1 − (1 − 2ε²)√(1 − ε²))²g*² ≤ 3.2ε⁴g*², since r = g* − gp
-    with g ≥ (1 − 2ε²)g* and p ≥ √(1 − ε²). Theorem E.7 promises 1 − ε and 3εg*², which is true and
-    loose.
-
-    Parameters
-    ----------
-    gstar : float
-        g*, the norm of the minimum-norm solution.
-    accuracy : float
-        ε; between 0 and ½.
-
-    Returns
-    -------
-    Value
-        `.value` has the keys "cosine" and "loss", the bounds on ⟨w_T, w*⟩ and ½‖r_T‖², and
-        "printed_cosine" and "printed_loss", the paper's.
-
-    Examples
-    --------
-    >>> from weightnorm.theory import two_phase_b_final
-    >>> value = two_phase_b_final(1.0, 0.1).value
-    >>> round(value["cosine"], 6), round(value["loss"], 6), value["printed_loss"]
-    (0.994987, 0.00031, 0.30000000000000004)
-    """
-    cosine = root(1.0 - accuracy**2)
-    value = {
-        "cosine": cosine,
-        "loss": 0.5 * (gstar * (1.0 - (1.0 - 2.0 * accuracy**2) * cosine)) ** 2,
-        "printed_cosine": 1.0 - accuracy,
-        "printed_loss": 3.0 * accuracy * gstar**2,
-    }
-    return Value(value, assumptions=(assume("0 < ε < ½", 0 < accuracy < 0.5),), paper="Theorem E.7")

@@ -1,0 +1,1 @@
+"""The commands `weightnorm reproduce` and `weightnorm verify`."""

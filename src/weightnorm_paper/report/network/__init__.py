@@ -1,0 +1,1 @@
+"""The page of the network experiment, written from its data."""
