@@ -14,7 +14,7 @@ SITE := docs/_build/html
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-torch test rounding test-long test-torch torch-others browser test-browser test-portable test-all mutate fuzz lint bench bridge mnist network reproduce docs docs-setup pages lock clean
+.PHONY: help install install-torch test durations rounding test-long test-torch torch-others browser test-browser test-portable test-all mutate fuzz lint bench bridge mnist network reproduce docs docs-setup pages lock clean
 
 help:
 	@echo "make reproduce   set up, regenerate the figures and the report"
@@ -24,7 +24,8 @@ help:
 	@echo "make torch-others  fetch the optimiser tests of others and run them on weightnorm.torch (about a minute)"
 	@echo "make test-browser  drive the explorer in Chromium (4 minutes)"
 	@echo "make browser     what make test-browser needs: Playwright from PyPI, Chromium from Debian's packages"
-	@echo "make test-all    the same, the slow tests and make mutate"
+	@echo "make test-all    every test there is, the slow ones too, in one call (after make docs)"
+	@echo "make durations   record how long each file of tests takes, for their order"
 	@echo "make test-portable  the suite under other CPUs, locales, interpreters and versions (about 30 minutes)"
 	@echo "make mutate      falsify every theory function in turn: the certificate must notice (minutes)"
 	@echo "make fuzz        20,000 random calls, sensible and hostile; minutes on two cores"
@@ -57,7 +58,7 @@ $(TORCH_STAMP): $(STAMP) requirements-torch.lock
 	$(BIN)/python -m pip install $(QUIETLY) -r requirements-torch.lock
 	@touch $@
 
-PYTHON_FILES := src tests examples tools docs/conf.py docs/_ext conftest.py
+PYTHON_FILES := src benchmarks tests examples tools docs/conf.py docs/_ext conftest.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check $(PYTHON_FILES)
@@ -69,7 +70,7 @@ lint: $(STAMP)
 OTHER_CPU := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(VENV)/numba-other
 
 # Two workers with one BLAS thread each, every file whole on one of them: tests of a file share what they set up.
-# The files go in the order of tests/conftest.py, the long ones first, so that no worker waits for one at the end.
+# The long files go first (tests/durations.json), so that no worker waits for one at the end.
 WORKERS ?= 2
 
 # Slow tests may take longer than the ten minutes after which a test counts as hanging.
@@ -114,20 +115,21 @@ test-browser: browser
 test-portable: $(STAMP)
 	$(BIN)/python tools/portable.py
 
+# In one call. The site must have been built (make docs); mutants are a target of their own.
 test-all: $(TORCH_STAMP) lint browser
-	$(BIN)/python -m pytest -m "" $(HOURS)
-	$(BIN)/python -m pytest -m "" $(HOURS) tests/torch src/weightnorm/torch
-	$(BIN)/python -m pytest -m "" $(HOURS) tests/browser
-	$(BIN)/python tools/mutate.py
+	$(BIN)/python -m pytest --all -m "" $(HOURS)
+
+durations: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --record-durations
 
 mutate: $(STAMP)
 	$(BIN)/python tools/mutate.py
 
 fuzz: $(STAMP)
-	$(BIN)/python tests/fuzz.py --calls 20000
+	$(BIN)/python -m tests.fuzz.run --calls 20000
 
 bench: $(BENCH_STAMP)
-	$(BIN)/weightnorm bench --out benchmarks/latest.json
+	$(BIN)/python -m benchmarks --out benchmarks/latest.json
 	$(BIN)/python tools/measured.py
 
 bridge: $(TORCH_STAMP)
@@ -177,4 +179,4 @@ lock: $(STAMP)
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf docs/_build docs/gallery docs/reference/generated docs/node_modules
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,8 +10,14 @@ LEFT_OUT = {  # by the name of their folder
 }
 
 
+def pytest_addoption(parser):
+    """`--all`: the folders that are left out otherwise, too."""
+    parser.addoption("--all", action="store_true", dest="everything", help="leave no folder out")
+
+
 def _asked_for(config, name):
-    return any(name in Path(str(argument)).parts for argument in config.args)
+    named = any(name in Path(str(argument)).parts for argument in config.args)
+    return named or config.option.everything
 
 
 def pytest_ignore_collect(collection_path, config):

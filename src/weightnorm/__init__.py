@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from . import datasets
+from ._support import extensions as _extensions
 from ._support import moved as _moved
 from ._support.late import OFFERED as _OFFERED
-from .methods import RPGD, BatchNorm, GradientDescent, WeightNorm, schedules
+from .methods import RPGD, BatchNorm, GradientDescent, Method, WeightNorm, schedules
 from .problems import (
     GeneralizedLinear,
     KernelLeastSquares,
@@ -25,17 +26,17 @@ from .problems import (
     NotCertified,
     Problem,
 )
+from .runs.contest import StepSearch
 from .runs.history import History
 from .runs.result import Interrupted, Result, Status
 from .runs.run import run
-from .runs.step_search import StepSearch, search_step
+from .runs.step_search import search_step
 from .runs.sweep import sweep
 
 if TYPE_CHECKING:
-    from . import certificate as certificate
     from . import plot as plot
     from . import theory as theory
-    from .certificate import verify as verify
+    from .advice.certificate import certificate as certificate
     from .estimators import WeightNormClassifier as WeightNormClassifier
     from .estimators import WeightNormKernelRegressor as WeightNormKernelRegressor
     from .estimators import WeightNormRegressor as WeightNormRegressor
@@ -54,8 +55,7 @@ _LAZY = {
     "gradient_flow": "flows:gradient_flow",
     "Trajectory": "flows:Trajectory",
     "explore": "explorer:explore",
-    "certificate": "certificate",
-    "verify": "certificate:verify",
+    "certificate": "advice.certificate:certificate",
     "WeightNormRegressor": "estimators:WeightNormRegressor",
     "WeightNormRegressorCV": "estimators:WeightNormRegressorCV",
     "WeightNormClassifier": "estimators:WeightNormClassifier",
@@ -63,7 +63,6 @@ _LAZY = {
 }
 
 _moved.register()
-_OFFERED["certificate"] = lambda: _import_module("weightnorm.advice.assessment").certificate
 _OFFERED["theory.plan"] = lambda: _import_module("weightnorm.advice.planning").plan
 
 __all__ = [
@@ -76,6 +75,7 @@ __all__ = [
     "KernelLeastSquares",
     "LeastSquares",
     "MatrixSensing",
+    "Method",
     "NotCertified",
     "Problem",
     "Result",
@@ -105,11 +105,14 @@ __all__ = [
 
 def __getattr__(name: str) -> _Any:
     """Load what is heavier than a run only when it is asked for."""
-    if name not in _LAZY:
+    if name == "verify":
+        value = _extensions.load(name)
+    elif name in _LAZY:
+        module, _, attribute = _LAZY[name].partition(":")
+        loaded = _import_module(f"weightnorm.{module}")
+        value = getattr(loaded, attribute) if attribute else loaded
+    else:
         raise AttributeError(f"module 'weightnorm' has no attribute {name!r}")
-    module, _, attribute = _LAZY[name].partition(":")
-    loaded = _import_module(f"weightnorm.{module}")
-    value = getattr(loaded, attribute) if attribute else loaded
     globals()[name] = value
     return value
 

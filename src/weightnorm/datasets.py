@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._support import validate
-from ._support.validate import Matrix, Vector
+from ._support.numeric import Matrix, Vector
 from .problems import GeneralizedLinear, LeastSquares, MatrixSensing
 
 __all__ = [
@@ -218,12 +218,7 @@ def _square(block: Vector) -> Vector:
 
 
 def make_sensing(
-    size: int = 30,
-    rank: int = 4,
-    num_measurements: int = 60,
-    seed: int = 0,
-    *,
-    noise: float = 0.0,
+    size: int = 30, rank: int = 4, num_measurements: int = 60, seed: int = 0, *, noise: float = 0.0
 ) -> MatrixSensing:
     """Make a matrix sensing problem as in the paper: y_i = ⟨A_i, X*⟩ + noise·ε_i, X* = Û Ûᵀ.
 

@@ -8,23 +8,26 @@ here, because nothing in them is pickled and these names are functions.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 PACKAGE = __name__.partition(".")[0]
 MOVED = {
     "_resume": "runs.resume",
     "approach": "advice.approach",
-    "assessment": "advice.assessment",
+    "assessment": "advice.certificate",
     "estimators.model_file": "tables.model_file",
     "estimators.pictures": "tables.pictures",
     "estimators.table": "tables.fit",
-    "foresight": "advice.foresight",
-    "grids": "runs.grids",
+    "engine.optimum": "engine.gradient_test",
+    "foresight": "advice.before_run",
+    "grids": "runs.dataset",
     "history": "runs.history",
+    "methods.batch_norm": "methods.batchnorm",
     "messages": "runs.messages",
     "planning": "advice.planning",
     "problems.blocks": "problems.dask.blocks",
@@ -54,6 +57,24 @@ MOVED = {
     "result": "runs.result",
     "schedules": "methods.schedules",
     "step_search": "runs.step_search",
+    "theory.batch_norm": "theory.batchnorm",
+}
+# names that are others now: old module -> old name -> new place
+RENAMED = {
+    "advice.certificate": {"Assessment": "advice.certificate:Certificate"},
+    "methods": {"Training": "methods.training:GradientMethod"},
+    "methods.training": {"Training": "methods.training:GradientMethod"},
+    "problems": {"Frame": "problems.lifting:Lifter"},
+    "problems.contract": {"Frame": "problems.lifting:Lifter"},
+    "problems.dask.blocks": {"Blocks": "problems.dask.blocks:BlockFactorisation"},
+    "problems.dask.starts": {"Starts": "problems.dask.starts:ChunkedStarts"},
+    "engine.loop": {
+        "Judge": "engine.stopping:StoppingRule",
+        "Standstill": "engine.stopping:StationarityTest",
+        "_Glimpse": "engine.stopping:Glimpse",
+    },
+    "engine.gradient_test": {"Optimum": "engine.gradient_test:GradientTest"},
+    "engine.backends.diagonal": {"RawState": "engine.backends.raw_state:RawState"},
 }
 
 
@@ -77,3 +98,16 @@ def register() -> None:
     """Let the old names be found, after all others."""
     if not any(isinstance(finder, Moved) for finder in sys.meta_path):
         sys.meta_path.append(Moved())
+
+
+def by_old_names(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of whose names pickles of 0.3 know others."""
+    known = RENAMED[module.removeprefix(f"{PACKAGE}.")]
+
+    def find(name: str) -> Any:
+        if name not in known:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        place, _, new = known[name].partition(":")
+        return getattr(import_module(f"{PACKAGE}.{place}"), new)
+
+    return find

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 # Below the package: modules, and rooms with all that is in them. A test follows the imports.
+# What lies in another package has that package's name and a colon in front.
 RUNS = (
     "_support/agreement.py",
     "_support/blas.py",
     "_support/interrupts.py",
     "_support/momentum.py",
+    "_support/moved.py",
+    "_support/numeric.py",
     "_support/pool.py",
     "_support/validate.py",
     "datasets.py",
@@ -34,7 +37,7 @@ RUNS = (
 SWEEPS = (
     *RUNS,
     "_support/files.py",
-    "runs/grids.py",
+    "runs/dataset.py",
     "sweeps/config.py",
     "sweeps/data.py",
     "sweeps/fields.py",
@@ -42,28 +45,6 @@ SWEEPS = (
     "sweeps/plan.py",
     "sweeps/problems.py",
     "tables/read.py",
-)
-FIGURE_5 = (*RUNS, "experiments/search.py", "runs/step_search.py")
-NETWORK = (
-    "_support/agreement.py",
-    "_support/blas.py",
-    "_support/interrupts.py",
-    "_support/late.py",
-    "_support/momentum.py",
-    "_support/pool.py",
-    "_support/validate.py",
-    "engine/kernels",
-    "experiments/network/arms.py",
-    "experiments/network/data.py",
-    "experiments/network/models.py",
-    "experiments/network/prediction.py",
-    "experiments/network/protocol.py",
-    "experiments/network/shard.py",
-    "experiments/network/training.py",
-    "problems",
-    "runs/history.py",
-    "theory",
-    "torch",
 )
 DIGITS = 12  # of a hash
 AT, ENDING = "@", ".npz"  # a file is named by what it holds, AT and the code that computed it
@@ -76,7 +57,7 @@ def source_hash(sources: tuple[str, ...]) -> str:
     Parameters
     ----------
     sources : tuple of str
-        Paths below the package.
+        Paths below the package, or below another one as "package:path".
 
     Returns
     -------
@@ -88,7 +69,8 @@ def source_hash(sources: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     found: dict[str, bytes] = {}
     for source in sources:
-        place = files("weightnorm").joinpath(*source.split("/"))
+        package, _, path = source.rpartition(":")
+        place = files(package or "weightnorm").joinpath(*path.split("/"))
         try:
             modules = dict(_modules(place, source))
         except (OSError, KeyError):  # the latter in a zip archive

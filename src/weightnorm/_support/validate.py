@@ -13,11 +13,10 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-EPS = float(np.finfo(np.float64).eps)
+from .numeric import EPS, LARGEST, Matrix, Vector
+
 MAX_COUNT = 2**62  # steps that can be counted in 64 bits, with room for a sum of two such numbers
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -58,7 +57,7 @@ def given(name: str, value: T | None) -> T:
 def squarable(name: str, value: object) -> float:
     """A number whose square neither overflows nor is about to."""
     number = real(name, value)
-    if abs(number) > 1e140:
+    if abs(number) > LARGEST:
         raise ValueError(
             f"{name} must be at most 1e140 in size, got {number:g}: its square would overflow"
         )
@@ -222,6 +221,9 @@ def refuse_dask(name: str, value: object) -> None:
 
 
 def _as_array(name: str, value: object) -> NDArray[Any]:
+    if type(value) is np.ndarray:  # neither masked, nor sparse, nor Dask's
+        require_real_dtype(name, value.dtype)
+        return value
     refuse_masked(name, value)
     refuse_dask(name, value)
     try:

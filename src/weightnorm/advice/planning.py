@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .._support import validate
-from .._support.validate import Vector
+from .._support.numeric import Vector
 from ..methods import RPGD, GradientDescent, schedules
 from ..methods.contract import Method
 from ..problems import LeastSquares
 from ..runs.result import Result, Status
 from ..runs.run import run
-from ..theory import general_matrix, general_matrix_steps, two_phase_b
+from ..theory import safe_scale, safe_scale_steps, two_phase_b
 from ..theory.statement import Assumption, Statement, assume
 from .approach import NEAR_ENOUGH, Approach, approach
 
@@ -214,7 +214,7 @@ def plan(
         raise ValueError("problem has a y so large against A that ‖x*‖ overflows; rescale them")
     largest, smallest = float(lam.max()), float(lam.min())
     orthogonal = smallest >= largest * (1.0 - EQUAL)
-    limit = gstar if orthogonal else general_matrix(gstar, smallest, largest, DELTA).value
+    limit = gstar if orthogonal else safe_scale(gstar, smallest, largest, DELTA).value
     if g0 is not None and unit is not None:
         gap = float(np.linalg.norm(g0 * unit - problem.min_norm_solution()))
         if gap <= 0.5 * target * gstar:
@@ -310,7 +310,7 @@ def _general(
     """
     share = min(accuracy, 1.0) * gstar / np.sqrt(2.0)
     wanted = min(1.0, share / g0)
-    first = general_matrix_steps(perp, wanted, DELTA) if perp > 0 else 0
+    first = safe_scale_steps(perp, wanted, DELTA) if perp > 0 else 0
     rate = -np.log1p(-smallest / largest)
     second = max(0, int(np.ceil(np.log((g0 + gstar) / share) / rate)))
     stages: tuple[tuple[Method, int], ...] = (

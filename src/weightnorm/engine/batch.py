@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.contract import State, block_norm, expand
+from .._support.numeric import Array
+from ..methods import Method
 from ..methods.schedules import Schedule
+from ..methods.state import State, block_norm, expand
 
-Array = NDArray[np.float64]
+KEPT_BY_LANES = ("inverse_norm", "perp_mantissa", "perp_exponent")
 RECORDS_AT_ONCE = 256  # whole positions kept before they become a few numbers each
 
 
@@ -28,10 +30,10 @@ class Start:
         Unit directions.
     clock : int
         The step number at which schedules begin.
-    state : object, optional
+    state : State, optional
         The state of the method; by default `method.init` of the above. It is the exact one at which
-        an earlier run of the same method and backend stopped.
-    limit : (n,) array, optional
+        an earlier run of the same method stopped.
+    divergence_loss : (n,) array, optional
         The loss beyond which a run has diverged; by default far above that of its start.
     norm : array, optional
         ‖w0‖ where it goes on from a run whose method leaves it free.
@@ -43,9 +45,16 @@ class Start:
     unit: Array
     clock: int = 0
     state: Any = None
-    limit: Any = None
+    divergence_loss: Any = None
     norm: Array | None = None
     perp_units: Array | None = None
+
+    @classmethod
+    def from_result(cls, result: Any, state: State, perp_units: Array | None) -> Start:
+        """Where a run goes on exactly, in the coordinates of its state."""
+        end = result._resume
+        scale, unit = np.atleast_1d(result.scale), result.direction[None]
+        return cls(scale, unit, end.clock, state, end.divergence_loss, perp_units=perp_units)
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,8 @@ class Batch(ABC):
     schedules : sequence of Schedule
         All that drive the runs.
     alive : (n,) bool array
-        Which runs have neither reached the tolerance nor left the limit nor been retired.
-    loss, limit : (n,) arrays
+        Which runs have neither reached the tolerance nor diverged nor been retired.
+    loss, divergence_loss : (n,) arrays
         The loss at the current iterate, or at the last one of a run that ended; and that beyond
         which a run has diverged.
     ended_at : (n,) int array
@@ -104,8 +113,9 @@ class Batch(ABC):
     schedules: Sequence[Schedule]
     alive: Any
     loss: Any
-    limit: Any
+    divergence_loss: Any
     ended_at: Any
+    keeps_lanes: ClassVar[bool] = False  # whether it takes a state with what only it keeps
     shares_methods: ClassVar[bool] = False  # whether runs of different methods may be in a batch
     uses_threads: ClassVar[bool] = False
     keeps_units: bool = False
@@ -148,20 +158,20 @@ class Batch(ABC):
         """
         position, method, problem = self.position(), self.method, self.problem
         where = position.unit, position.scale, method.has_scale
-        if not getattr(method, "decays", False):
+        if not method.decays:
             return np.asarray(problem.gradient_vanishes(*where))
         if problem.has_columns:  # a factor: only its motion tells
             return np.zeros(self.alive.size, dtype=bool)
-        pull = method.pull(problem, position.scale[:, None] * position.unit)
+        pull = method.decay_gradient(problem, position.scale[:, None] * position.unit)
         found = problem.balances(*where, pull)
         if method.has_scale and method.direction_decay:  # w moves on, unless it is in S
             found &= position.scale == 0.0
         return np.asarray(found)
 
-    def set_limit(self, limit: Array) -> None:
+    def set_divergence_loss(self, divergence_loss: Array) -> None:
         """Set the loss beyond which a run has diverged, and end those that are beyond it."""
-        self.limit = limit
-        self.alive &= self.loss <= limit
+        self.divergence_loss = divergence_loss
+        self.alive &= self.loss <= divergence_loss
 
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
@@ -181,7 +191,8 @@ def safe_norm(vector: Array, scale: Array) -> Array:
     for every step.
     """
     largest = np.abs(vector).max(axis=tuple(range(1, vector.ndim)) if scale.ndim == 1 else (1,))
-    largest = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    if not ((largest > 0) & (largest < np.inf)).all():
+        largest = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     return np.asarray(largest * block_norm(vector / expand(largest, vector), scale))
 
 
@@ -231,25 +242,28 @@ def take(records: Records, which: slice | NDArray[np.bool_]) -> Records:
     return Records(*(column(field.name) for field in fields(Records)))
 
 
-def penalised(method: Any) -> bool:
-    """Whether a method minimises more than the loss: its decay acts on the weights, and not on ‖w‖
-    alone.
-    """
-    decay = "scale_decay" if method.has_scale else "direction_decay"
-    return bool(getattr(method, decay, 0.0))
-
-
-def weights_scale(method: Any, problem: Any, scale: Array, unit: Array, norm: Array) -> Array:
-    """The scale of the weights, x = scale·unit, of a method whose own vector and scale are these;
-    `start.own_scale` is the way in.
+def weights_scale(method: Method, problem: Any, scale: Array, unit: Array, norm: Array) -> Array:
+    """The scale of the weights, x = scale·unit, of a method whose own vector has this norm and
+    whose own scale is this.
     """
     if not method.has_scale:
         return np.asarray(problem.scale_of(norm))
-    hook = getattr(method, "weights_scale", None)
-    return scale if hook is None else np.asarray(hook(problem, scale, unit))
+    return np.asarray(method.weights_scale(problem, scale, unit))
 
 
-def position_of(state: State, method: Any, problem: Any, perp_units: Array | None) -> Position:
+def plain_state(state: State, method: Method) -> State:
+    """A state as every backend knows it: without what the kernel of diagonal problems keeps
+    besides, which leaves the vector of a method with a norm of 1 to be divided by its norm.
+    """
+    if "inverse_norm" not in state.arrays:
+        return state
+    kept = {name: a for name, a in state.arrays.items() if name not in KEPT_BY_LANES}
+    fixed = method.has_scale and not method.free_norm
+    vector = state.vector * state["inverse_norm"][:, None] if fixed else state.vector
+    return State(vector, state.scale, kept)
+
+
+def position_of(state: State, method: Method, problem: Any, perp_units: Array | None) -> Position:
     """Where the runs of a state stand."""
     norm = safe_norm(state.vector, state.scale)
     wide = expand(norm, state.vector)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..methods.schedules import StepSize, bind_steps
+from ..methods.steps import ratios_along
 from ..runs.history import History, records_invariant
 from .batch import Records, join, take
 
@@ -57,7 +57,7 @@ def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
     Parameters
     ----------
     run : object
-        With method, problem, batch, frame, clock and start_norm, as `runs/run.py` has it.
+        With problem, batch, lifter and beginning, as `runs/setup.py` has it.
     recorder : Recorder
     keep : sequence of str
         What the history holds besides its few numbers.
@@ -93,31 +93,21 @@ def make_history(run: Any, recorder: Recorder, keep: Sequence[str]) -> History:
 def _lifted(run: Any, records: Records) -> Any:
     """The unit directions in the problem's own coordinates; there may be none."""
     if records.unit is not None:
-        return run.frame.lift_rows(records.unit)
-    return np.empty((0, *run.frame.lift(run.batch.position().unit[0]).shape))
+        return run.lifter.lift_rows(records.unit)
+    return np.empty((0, *run.lifter.lift(run.batch.position().unit[0]).shape))
 
 
 def _ratios(run: Any, records: Records, wanted: bool) -> Any:
-    """c = γ/η at each record, times ‖w0‖² where ‖w‖ is free.
+    """c = γ/η at each record, NaN where a method has none.
 
-    The values of the schedules are those of the step that led there; |g| is that of the record, and
-    ‖w‖ that of the start: a power of ‖w‖ in η is there to undo its growth. A callable is asked once
-    more only where the ratio is wanted, and never beyond the last step.
+    A callable is asked once more only where the ratio is wanted, and never beyond the last step.
     """
     method, nothing = run.batch.method, np.full(records.step.size, np.nan)
     callables = any(schedule.function is not None for schedule in method.schedules)
     if not method.has_scale or records.scale.ndim != 1 or (callables and not wanted):
         return nothing
-    if hasattr(method, "own_scale"):  # its steps are not those of the scale that is recorded
+    # the steps of a scale of its own are not those of the scale that is recorded
+    if not method.trains_weights_scale or run.problem.has_columns or not records.step.size:
         return nothing
-    if run.problem.has_columns or not records.step.size:
-        return nothing
-    before = np.maximum(records.step - 1, 0)
-    g, norm = np.abs(records.scale), np.float64(run.start_norm)  # whose powers may overflow
-
-    def size(step: StepSize) -> Any:
-        return step.schedule(before) * step.factor * g**step.scale_power * norm**step.norm_power
-
-    with np.errstate(all="ignore"):
-        eta, gamma = (size(step) for step in bind_steps(method, run.batch.problem))
-        return gamma / eta * (run.start_norm**2 if getattr(method, "free_norm", False) else 1.0)
+    start_norm = run.beginning.norm
+    return ratios_along(method, run.batch.problem, records.step, records.scale, start_norm)

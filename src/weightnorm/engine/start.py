@@ -16,18 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from .._support import validate
 from .._support.interrupts import held
-from ..methods.contract import Array, Method, expand
+from .._support.numeric import TINY, Array
+from ..methods import Method
 from ..methods.registry import COMPILED
-from ..methods.schedules import bind_steps, require_curvature
-from ..problems import Problem
+from ..methods.state import expand
+from ..methods.steps import bind_steps
+from ..problems.contract import require_problem
 from .backends.diagonal import DiagonalBatch
 from .backends.model import ModelBatch
 from .backends.rules import RulesBatch
 from .backends.sensing import SensingBatch
 from .backends.single import SingleBatch
-from .batch import Batch, Start
+from .batch import Batch, Start, plain_state
 
 GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
 # what coordinates may change a squared length by: far more than rounding, far less than a mistake
@@ -51,57 +52,16 @@ def check_method(method: Any, problem: Any) -> None:
             f"method must be a method with its steps, got the class {method.__name__}; call it "
             "with step sizes"
         )
-    if not all(hasattr(method, name) for name in ("init", "evaluate", "update", "schedules")):
+    if not isinstance(method, Method):
         raise TypeError(
-            f"method must be a GradientDescent, WeightNorm, RPGD or BatchNorm, got "
-            f"{type(method).__name__}: "
-            f"{method!r}; one of your own "
-            "has init, evaluate, update and schedules"
+            "method must be a GradientDescent, WeightNorm, RPGD or BatchNorm, got "
+            f"{type(method).__name__}: {method!r}; one of your own subclasses wn.Method"
         )
-    if not hasattr(type(problem), "scale_direction_gradients"):
-        raise TypeError(
-            "problem must be a LeastSquares, a GeneralizedLinear or a MatrixSensing, got "
-            f"{type(problem).__name__}; use wn.LeastSquares(A, y), or subclass wn.Problem for one "
-            "of your own"
-        )
-    kind = type(problem).__name__
-    validate.integer(f"dimension of {kind}", getattr(problem, "dimension", None), minimum=1)
-    if columns(method) and not problem.has_columns:
-        raise ValueError(
-            f"{method.name}(blocks={method.blocks!r}) needs a problem whose weights have columns, "
-            "and "
-            f"{kind} has one block; use blocks='all'"
-        )
-    require_curvature(method, problem)
-    if getattr(method, "needs_predictions", False) and not _has_normal(problem):
-        raise ValueError(
-            f"{method.name} divides by ‖Aw‖, and {kind} has no predictions Aw; use a LeastSquares "
-            "or a GeneralizedLinear, or give your problem normal(w)"
-        )
-    sampling = getattr(method, "sampling", None)
-    if sampling is not None:
-        if not problem.num_samples:
-            raise ValueError(
-                f"{method.name} draws samples (batch_size or label_noise), and {kind} has none to "
-                "draw from"
-            )
-        if getattr(method, "label_noise", 0.0) and not problem.has_label_noise:
-            raise ValueError(
-                f"{method.name}(label_noise={method.label_noise:g}) adds noise to y, and the y of "
-                f"{kind} are no numbers to add "
-                "it to; use label_noise=0"
-            )
-        sampling.draws(problem.num_samples)
-
-
-def _has_normal(problem: Any) -> bool:
-    """Whether a problem has predictions, whose length a method may ask for."""
-    return getattr(type(problem), "normal", Problem.normal) is not Problem.normal
-
-
-def columns(method: Any) -> bool:
-    """Whether a method has one scale per column."""
-    return bool(getattr(method, "blocks", "all") == "columns")
+    require_problem(problem)
+    for need in method.needs:
+        need.require(problem)
+    if method.sampling is not None:
+        method.sampling.draws(problem.num_samples)
 
 
 def runs_reduced(method: Any) -> bool:
@@ -125,20 +85,12 @@ def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
     """The reduction a method runs in: the problem's own coordinates, or reduced ones where that
     means the same.
     """
-    sampling = getattr(method, "sampling", None) is not None
-    space = (
-        problem.reduce(samples=sampling) if reduced and runs_reduced(method) else problem.in_full()
-    )
-    small = space.problem
-    if sampling and type(small).sample is Problem.sample:
-        raise TypeError(
-            f"{method.name} draws samples (batch_size or label_noise), and {type(small).__name__} "
-            "has no sample(rows, noise)"
-        )
-    if getattr(method, "needs_predictions", False) and not _has_normal(small):
-        raise TypeError(
-            f"{method.name} divides by ‖Aw‖, and {type(small).__name__} has no normal(w)"
-        )
+    if reduced and runs_reduced(method):
+        space = problem.reduce(samples=method.sampling is not None)
+    else:
+        space = problem.in_full()
+    for need in method.needs:
+        need.require_within(space.problem)
     return space
 
 
@@ -149,8 +101,21 @@ def require_isometry(space: Any, entered: Array, columns: bool) -> None:
     if not off.max(initial=0.0) <= ISOMETRY:
         raise ValueError(
             f"{type(space).__name__} must keep lengths, or runs in reduced coordinates are others "
-            "than in full ones; it "
-            f"changed a squared length by {off.max():.2g} of itself"
+            f"than in full ones; it changed a squared length by {off.max():.2g} of itself"
+        )
+
+
+def require_way_back(space: Any, lifter: Any, entered: Array, unit: Array) -> None:
+    """Refuse a reduction whose `lift` does not undo its `enter`: runs would be right, and the
+    weights they end with not.
+    """
+    if space.trusted:
+        return
+    back = np.asarray(lifter.lift(entered))
+    if back.shape != unit.shape or not np.abs(back - unit).max() <= ISOMETRY:
+        raise ValueError(
+            f"{type(space).__name__}.lift must lead back from the coordinates of a start to that "
+            "start, and led elsewhere; it gets what `enter` gave and the axes of the Lifter"
         )
 
 
@@ -165,24 +130,8 @@ def private_copy(method: Method) -> Method:
     except Exception as error:
         raise TypeError(
             f"method {type(method).__name__} cannot be copied ({error}); every run works on a copy "
-            "of its own, so that "
-            "what a method keeps on itself does not leak into other runs"
+            "of its own, so that what a method keeps on itself does not leak into other runs"
         ) from error
-
-
-def descent_scale(method: Method, problem: Any, scale: Array) -> Array:
-    """The scale a method starts from: its own, or for a method without one the length of the
-    vector it trains.
-    """
-    return scale if method.has_scale else np.asarray(problem.descent_norm(scale))
-
-
-def own_scale(method: Method, problem: Any, scale: Array, unit: Array) -> Array:
-    """The scale that a method itself trains, for weights scale·unit in the problem's coordinates;
-    `batch.weights_scale` leads back.
-    """
-    hook = getattr(method, "own_scale", None)
-    return descent_scale(method, problem, scale) if hook is None else hook(problem, scale, unit)
 
 
 def undefined(method: Method, problem: Any, scale: Array) -> Any:
@@ -190,16 +139,17 @@ def undefined(method: Method, problem: Any, scale: Array) -> Any:
     exist.
     """
     vector, other = bind_steps(method, problem)
-    return (
-        vector.undefined_at(scale)
-        | other.undefined_at(scale)
-        | np.isnan(descent_scale(method, problem, scale))
-    )
+    return vector.undefined_at(scale) | other.undefined_at(scale) | _nowhere(method, problem, scale)
+
+
+def _nowhere(method: Method, problem: Any, scale: Array) -> Any:
+    """Where there are no weights of this scale to start from."""
+    return np.isnan(scale if method.has_scale else problem.descent_norm(scale))
 
 
 def check_scale(method: Method, problem: Any, scale: Array) -> None:
     """Refuse a start that a method cannot make."""
-    if np.isnan(descent_scale(method, problem, scale)).any():
+    if _nowhere(method, problem, scale).any():
         kind = type(problem).__name__
         raise ValueError(
             f"scale must be at least 0 for {method.name} on {kind}, since X = U Uᵀ, got "
@@ -213,8 +163,8 @@ def check_scale(method: Method, problem: Any, scale: Array) -> None:
         if step.undefined_at(scale).any():
             raise ValueError(
                 f"scale is 0 and the {name} of {method.name} has a factor "
-                f"|g|^{step.scale_power:g}, which is undefined "
-                "there; start from another scale or use a constant step"
+                f"|g|^{step.scale_power:g}, which is undefined there; start from another scale or "
+                "use a constant step"
             )
 
 
@@ -252,17 +202,18 @@ def start(
     threads : int
         For a backend that uses several.
     """
-    low = tolerance if tolerance > 0 else -np.inf
+    stop_loss = tolerance if tolerance > 0 else -np.inf
     one = methods[0] if isinstance(methods, Sequence) else methods
     backend = backend_of(one, problem, compiled)
-    several = [_begun(m, s) for m, s in zip(_many(methods), _many(starts), strict=True)]
+    pairs = zip(_many(methods), _many(starts), strict=True)
+    several = [_begun(method, start, backend.keeps_lanes) for method, start in pairs]
     with held():  # numba compiles here, and cannot go on where Ctrl-C broke it off
         if backend.shares_methods:
-            batch: Batch = backend(_many(methods), problem, several, low, threads)
+            batch: Batch = backend(_many(methods), problem, several, stop_loss, threads)
         else:
-            batch = backend(one, problem, several[0], low, threads)
-    if several[0].limit is None:
-        batch.set_limit(divergence_limit(batch.loss, problem.zero_loss))
+            batch = backend(one, problem, several[0], stop_loss, threads)
+    if _many(starts)[0].divergence_loss is None:
+        batch.set_divergence_loss(default_divergence_loss(batch.loss, problem.zero_loss))
     return batch
 
 
@@ -270,24 +221,23 @@ def _many(things: Any) -> Any:
     return things if isinstance(things, Sequence) else [things]
 
 
-def _begun(method: Method, start: Start) -> Start:
-    """A start with the method's own state, and the norm it goes on from."""
+def _begun(method: Method, start: Start, keeps_lanes: bool) -> Start:
+    """A start with the method's own state, the norm it goes on from, and no divergence yet."""
+    if start.divergence_loss is None:
+        start = replace(start, divergence_loss=np.full(len(start.scale), np.inf))
     if start.state is not None:
-        return start
+        return start if keeps_lanes else replace(start, state=plain_state(start.state, method))
     state = method.init(start.scale, start.unit)
     if start.norm is not None:
         state = replace(state, vector=expand(start.norm, start.unit) * start.unit)
     return replace(start, state=state)
 
 
-def divergence_limit(start_loss: Array, reference: Any) -> Array:
+def default_divergence_loss(start_loss: Array, reference: Any) -> Array:
     """The loss beyond which a run counts as diverged; never so large that it could not be
     exceeded.
     """
     with np.errstate(over="ignore"):
         return np.asarray(
-            np.minimum(
-                GROWTH * np.maximum(start_loss, np.maximum(reference, np.finfo(np.float64).tiny)),
-                1e300,
-            )
+            np.minimum(GROWTH * np.maximum(start_loss, np.maximum(reference, TINY)), 1e300)
         )

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._support import validate
+from .._support.numeric import LARGEST, Array
 from ..methods.schedules import as_schedule
-from ..problems.coordinates.factorisation import LARGEST, require_squarable
+from ..problems.coordinates.factorisation import require_squarable
 from .data import start_rows
 
-Array = NDArray[np.float64]
 TRAINING = ("rpgd", "wn", "gd")
 STUCK = "stationary"
 AT_REST = (
@@ -31,7 +30,7 @@ SMALLER = "use smaller direction_step and scale_step"
 WITHOUT = {"limit": ("direction_step", "scale_step"), "gd": ("scale_step", "ratio")}
 
 
-class Options(NamedTuple):
+class FitOptions(NamedTuple):
     """The checked options of a fit."""
 
     method: str
@@ -41,7 +40,7 @@ class Options(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Start:
+class FitStart:
     """Where the fit of one target starts: a scale and a direction; None stands for Aᵀy."""
 
     scale: float
@@ -49,7 +48,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class End:
+class FitEnd:
     """Where a fit ended."""
 
     coef: Array
@@ -114,7 +113,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
         except (TypeError, ValueError) as error:
             raise ValueError(f"random_state must be a seed or a RandomState: {error}") from error
 
-    def _starts(self, num_rows: int, num_features: int) -> list[Start]:
+    def _starts(self, num_rows: int, num_features: int) -> list[FitStart]:
         """Where the fit of every target, or class, starts."""
         generator = self._generator()
         scale = validate.squarable("scale", self.scale)
@@ -124,19 +123,19 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             rows = start_rows("coef_init", self.coef_init, num_rows, num_features)
             sizes = np.linalg.norm(rows, axis=1)
             pairs = zip(sizes, rows, strict=True)
-            return [Start(float(size), row if size > 0 else None) for size, row in pairs]
+            return [FitStart(float(size), row if size > 0 else None) for size, row in pairs]
         if self.direction is None:
-            return [Start(scale, None)] * num_rows
+            return [FitStart(scale, None)] * num_rows
         if isinstance(self.direction, str):
             validate.choice("direction", self.direction, ("random",))
             random = generator.standard_normal((num_rows, num_features))
-            return [Start(scale, row) for row in random]
+            return [FitStart(scale, row) for row in random]
         rows = start_rows("direction", self.direction, num_rows, num_features)
         if not rows.any(axis=1).all():
             raise ValueError("direction is zero, or has a row of zeros; give a nonzero one")
-        return [Start(scale, row) for row in rows]
+        return [FitStart(scale, row) for row in rows]
 
-    def _options(self, methods: Sequence[str]) -> Options:
+    def _options(self, methods: Sequence[str]) -> FitOptions:
         for name in ("direction_step", "scale_step"):
             if getattr(self, name, None) is not None:
                 as_schedule(name, getattr(self, name))
@@ -145,7 +144,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             name: default if getattr(self, name) is None else getattr(self, name)
             for name, default in self.defaults.items()
         }
-        options = Options(
+        options = FitOptions(
             method,
             validate.squarable(
                 "ratio", validate.real("ratio", given["ratio"], minimum=0.0, strict=True)
@@ -165,7 +164,7 @@ class WeightNormEstimator(BaseEstimator):  # type: ignore[misc]
             )
 
 
-def warn_unless_converged(method: str, ends: Sequence[End]) -> None:
+def warn_unless_converged(method: str, ends: Sequence[FitEnd]) -> None:
     """One ConvergenceWarning for the first end that is none."""
     for end in ends:
         if end.status in ("max_steps", "stationary", "unfinished"):

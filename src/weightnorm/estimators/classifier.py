@@ -12,19 +12,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._support import validate
+from .._support.numeric import Array
 from ..methods.schedules import as_schedule
 from ..problems import GeneralizedLinear
 from ..problems.coordinates.factorisation import scaled_norm
 from ..problems.linear.logits import Logits
 from ..problems.losses import Logistic
 from ._threads import few_threads
-from .base import TRAINING, End, Options, Start, WeightNormEstimator, warn_unless_converged
+from .base import TRAINING, FitEnd, FitOptions, FitStart, WeightNormEstimator, warn_unless_converged
 from .convex import convex_limit, convex_problem, with_options
 from .data import predictions, require_squares
 from .probabilities import log_probabilities
 from .training import train
 
-Array = NDArray[np.float64]
 METHODS = ("limit", *TRAINING)
 
 
@@ -117,7 +117,7 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
 
     defaults: ClassVar[dict[str, Any]] = {"ratio": 0.3, "tol": 1e-4, "max_iter": 10_000}
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         method: str = "limit",
         *,
@@ -311,9 +311,9 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         problem: GeneralizedLinear,
         member: NDArray[np.bool_],
         weights: Any,
-        starts: list[Start],
-        options: Options,
-    ) -> list[End]:
+        starts: list[FitStart],
+        options: FitOptions,
+    ) -> list[FitEnd]:
         ends = []
         problem.whitened  # noqa: B018  (once for all classes)
         for inside, start in zip(member.T, starts, strict=True):
@@ -329,10 +329,10 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         problem: GeneralizedLinear,
         member: NDArray[np.bool_],
         weights: Any,
-        starts: list[Start],
-        options: Options,
+        starts: list[FitStart],
+        options: FitOptions,
         softmax: bool,
-    ) -> list[End]:
+    ) -> list[FitEnd]:
         noise = problem.A.noise
         problem.A = problem.A.dense()
         problem.factorise(noise)
@@ -366,12 +366,12 @@ class WeightNormClassifier(ClassifierMixin, WeightNormEstimator):  # type: ignor
         intercepts = model.intercept(model.matrix @ trained.weights[:-1])
         perps = np.abs(trained.weights[-1])
         return [
-            End(coef[k], float(intercepts[k]), float(trained.scale[k]), float(perps[k]),
+            FitEnd(coef[k], float(intercepts[k]), float(trained.scale[k]), float(perps[k]),
                 float(perps[k]), max(1, trained.num_steps), trained.status, trained.message)
             for k in range(len(coef))
         ]  # fmt: skip
 
-    def _keep(self, ends: list[End], means: Array) -> None:
+    def _keep(self, ends: list[FitEnd], means: Array) -> None:
         self.coef_ = np.array([end.coef for end in ends])
         self.intercept_ = np.array([end.intercept for end in ends]) - self.coef_ @ means
         if not self.fit_intercept:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from .._support.numeric import Array
 from ..problems import GeneralizedLinear
 from ..problems.intercept import Weighted, WithIntercept, second_derivative
 from ..problems.linear.centred import Centred
@@ -15,11 +15,10 @@ from ..problems.minimum.margin import find_margin
 from ..problems.minimum.minimum import Minimum
 from ..runs.run import run
 from ..theory import flow_limit
-from .base import AT_REST, SMALLER, STUCK, End, Options, Start
+from .base import AT_REST, SMALLER, STUCK, FitEnd, FitOptions, FitStart
 from .data import column_means
 from .rules import make_rule
 
-Array = NDArray[np.float64]
 TIGHTER = 0.1
 SMALL_GAP = 1e-3  # of the margin: beyond, the message tells
 
@@ -43,7 +42,7 @@ def with_options(loss: Any, weights: Array | None, fit_intercept: bool) -> Any:
     return WithIntercept(loss) if fit_intercept else loss
 
 
-def convex_limit(problem: GeneralizedLinear, start: Start, ratio: float, tol: float) -> End:
+def convex_limit(problem: GeneralizedLinear, start: FitStart, ratio: float, tol: float) -> FitEnd:
     """Where the WN flow ends; on separable classes, the direction of maximum margin, scaled until
     the mean loss is at most `tol`.
     """
@@ -52,7 +51,7 @@ def convex_limit(problem: GeneralizedLinear, start: Start, ratio: float, tol: fl
         return _separable(problem, found, tol)
     size = float(np.linalg.norm(found.weights))
     status = {"attained": "limit", "receding": "quasi_separable", "flat": "not_unique"}
-    end = End(
+    end = FitEnd(
         found.weights, found.intercept, size, num_steps=max(1, found.num_steps),
         status=status.get(found.status, "unfinished"), message=found.message,
     )  # fmt: skip
@@ -61,8 +60,8 @@ def convex_limit(problem: GeneralizedLinear, start: Start, ratio: float, tol: fl
     limit = flow_limit(problem, start.scale, start.direction, ratio * size**2)
     if not limit.applies:
         zero = np.zeros_like(found.weights)
-        return End(zero, _intercept(problem, zero), distance=size, status=STUCK, message=AT_REST)
-    return End(
+        return FitEnd(zero, _intercept(problem, zero), distance=size, status=STUCK, message=AT_REST)
+    return FitEnd(
         limit.weights, found.intercept, limit.scale, limit.perp_norm, limit.distance,
         max(1, found.num_steps), "limit", found.message,
     )  # fmt: skip
@@ -76,7 +75,7 @@ def _intercept(problem: GeneralizedLinear, weights: Array) -> float:
     return float(loss.intercept(np.asarray(problem.A @ weights)[None])[0])
 
 
-def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> End:
+def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> FitEnd:
     """The largest margin, scaled."""
     loss: Any = problem.loss
     with_intercept = hasattr(loss, "intercept")
@@ -86,9 +85,8 @@ def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> End:
     roots = np.broadcast_to(getattr(base, "constant", 1.0), problem.shape[:1])
     if problem.shape[0] >= problem.shape[1] and not problem.is_factorised:
         A = problem.A.dense() if hasattr(problem.A, "dense") else problem.A
-        samples = (
-            A / roots[:, None] if isinstance(A, np.ndarray) else Centred(A.X, A.means)
-        )  # without weights
+        # without weights
+        samples = A / roots[:, None] if isinstance(A, np.ndarray) else Centred(A.X, A.means)
         margin = find_margin(samples, signs, direction, with_intercept)
         unit = margin.direction
     else:
@@ -105,7 +103,7 @@ def _separable(problem: GeneralizedLinear, found: Minimum, tol: float) -> End:
     )
     if margin.gap > SMALL_GAP * margin.margin:
         text += f" (another direction may have a margin larger by up to {margin.gap:.2g})"
-    return End(
+    return FitEnd(
         size * unit, size * margin.intercept, size, num_steps=max(1, found.num_steps),
         status="separable", message=text,
     )  # fmt: skip
@@ -127,14 +125,14 @@ def _scale_for(margins: Array, shares: Array, tol: float) -> float:
 
 
 def convex_training(
-    problem: GeneralizedLinear, start: Start, options: Options, steps: tuple[Any, Any]
-) -> End:
+    problem: GeneralizedLinear, start: FitStart, options: FitOptions, steps: tuple[Any, Any]
+) -> FitEnd:
     """Train until the gradient is `tol` of its terms, in coordinates that have no units."""
     direction = start.direction
     if direction is None:
         direction = -problem.gradient(np.zeros(problem.shape[1]))
         if not direction.any():
-            return convex_limit(problem, Start(0.0, None), options.ratio, options.tol)
+            return convex_limit(problem, FitStart(0.0, None), options.ratio, options.tol)
     found = problem.minimum()
     size = float(np.linalg.norm(found.weights))
     c = options.ratio * (size**2 or 1.0)
@@ -162,7 +160,7 @@ def convex_training(
     inside, rest = problem.split(result.weights)
     unseen = float(np.linalg.norm(rest))
     stopped = STUCK if result.status == "stationary" else "max_steps"
-    return End(
+    return FitEnd(
         result.weights,
         _intercept(problem, result.weights),
         result.scale,

@@ -8,17 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from .._support import validate
-from ..problems.coordinates.factorisation import LARGEST
+from .._support.numeric import LARGEST, Array
 from ..problems.linear.centred import Centred, centring_noise
-
-Array = NDArray[np.float64]
-
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 def require_squares(X: Any) -> None:

@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support import validate
+from .._support.numeric import EPS, Array
 from ..problems import KernelLeastSquares
 from ..problems.kernel.gram import IndefiniteKernelError, centre
 from .data import power_of_two
 
-Array = NDArray[np.float64]
 # K, its eps and the norm of its errors; targets (n, n_targets); values of the start; weights
 Parts = tuple[tuple[Array, float, float], Array, Array | None, Array | None]
 INACCURATE = 1e-5  # of the largest eigenvalue: a negative one under this may be an error of K
@@ -124,11 +123,11 @@ def precision_of(kernel: Any) -> tuple[float, float]:
     """
     matrix = np.asarray(kernel)
     if matrix.dtype.kind == "f":
-        return max(float(np.finfo(matrix.dtype).eps), validate.EPS), INACCURATE
+        return max(float(np.finfo(matrix.dtype).eps), EPS), INACCURATE
     if matrix.dtype.kind not in "iu":
-        return validate.EPS, INACCURATE
+        return EPS, INACCURATE
     rounded = float(np.sqrt(len(matrix))) / max(float(np.abs(matrix).max()), 1.0)
-    return validate.EPS, max(INACCURATE, min(WHOLE, rounded))
+    return EPS, max(INACCURATE, min(WHOLE, rounded))
 
 
 def start_columns(start_values: Any, shape: tuple[int, ...]) -> Array | None:

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._support.numeric import LARGEST, Array
 from ..problems import KernelLeastSquares
-from ..problems.coordinates.factorisation import LARGEST
 from ..problems.kernel.gram import IndefiniteKernelError
-from .base import End, Options, Start
+from .base import FitEnd, FitOptions, FitStart
 from .kernel_data import KernelData, Parts
 from .squares import LEAST_NORM, fit_one
 
-Array = NDArray[np.float64]
 APART = 1e8  # weights whose ratio is beyond this may leave samples to rounding …
 MISSED = 1e-6  # … which shows where a fit that reaches all of y misses so much of its largest
 
@@ -33,7 +31,7 @@ class KernelFits:
         Dual coefficients of the samples that count.
     share, intercept : (n_targets,) arrays
         What is left of the unit start direction, and the intercepts.
-    ends : list of End
+    ends : list of FitEnd
         In units of the targets.
     rank : int
         Of the kernel matrix beyond rounding.
@@ -45,13 +43,13 @@ class KernelFits:
     dual: Array
     share: Array
     intercept: Array
-    ends: list[End]
+    ends: list[FitEnd]
     rank: int
     accuracy: float
     lost: float
 
     @property
-    def worst(self) -> End:
+    def worst(self) -> FitEnd:
         """The first end that is none; else the first."""
         return next((e for e in self.ends if e.status not in ("limit", "converged")), self.ends[0])
 
@@ -111,7 +109,7 @@ def fit_kernel(
     data: KernelData,
     problem: KernelLeastSquares,
     scale: float,
-    options: Options,
+    options: FitOptions,
     steps: tuple[Any, Any],
     single: bool,
 ) -> KernelFits:
@@ -128,12 +126,12 @@ def fit_kernel(
         target = problem.with_targets(data.targets[:, i] / unit)
         with warnings.catch_warnings():  # what K leaves unknown is in the accuracy
             warnings.filterwarnings("ignore", "K leaves an error", RuntimeWarning)
-            ends.append(fit_one(target, Start(scale / unit, direction), options, steps, unit))
+            ends.append(fit_one(target, FitStart(scale / unit, direction), options, steps, unit))
             accuracy = max(accuracy, target.accuracy)
         size = float(np.linalg.norm(target.y))
         lost = max(lost, float(np.sqrt(2.0 * target.floor)) / size if size > 0 else 0.0)
         origin = np.zeros(problem.dimension) if direction is None else direction
-        expansions.append(problem.expander(origin)(ends[-1].coef))
+        expansions.append(problem.dual_expansion(origin)(ends[-1].coef))
     with np.errstate(over="ignore", invalid="ignore"):
         dual = data.dual(np.array([e.dual_coef for e in expansions]).T * data.units)
         share = np.array([e.start_share for e in expansions]) * data.units

@@ -6,18 +6,17 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._support import validate
+from .._support.numeric import EPS, Array
 from .base import TRAINING, WeightNormEstimator, warn_unless_converged
 from .data import predictions
 from .kernel_data import INACCURATE, precision_of, start_columns
 from .kernel_fit import KernelFits, fit_kernel, kernel_problem, warn_of_weights
 from .kernels import PRECOMPUTED, Kernel, is_named, kernel_names
 
-Array = NDArray[np.float64]
 METHODS = ("limit", *TRAINING)
 NAMED = ("gamma", "degree", "coef0")  # what scikit-learn's kernels take
 INTERPOLATING = ("rbf", "laplacian")  # whose matrices of distinct samples have full rank
@@ -100,7 +99,7 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
 
     direction = coef_init = random_state = None  # options of the linear estimators
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         kernel: Any = "rbf",
         method: str = "limit",
@@ -202,9 +201,7 @@ class WeightNormKernelRegressor(MultiOutputMixin, RegressorMixin, WeightNormEsti
         data, problem = kernel_problem(parts, intercept, allowed)
         single = starts is not None and validate.precision("start_values", start_values)
         steps = (self.direction_step, self.scale_step)
-        found = fit_kernel(
-            data, problem, float(self.scale), options, steps, bool(single > validate.EPS)
-        )
+        found = fit_kernel(data, problem, float(self.scale), options, steps, bool(single > EPS))
         self._keep(found, data.units, kept, several)
         self.X_fit_, self._shift = X, kernel.shift
         warn_unless_converged(options.method, found.ends)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support import validate
-from .._support.validate import EPS
+from .._support.numeric import EPS, Array
 
-Array = NDArray[np.float64]
 PRECOMPUTED = "precomputed"
 PROBES = ((1, 2), (2, 3))  # x @ y has both of these shapes for no number of features
 ERRORS = 4.0  # times eps·‖x‖²: the error of a squared distance from squared lengths

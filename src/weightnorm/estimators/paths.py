@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from .._support.numeric import Array
 from ..problems.coordinates.factorisation import factorise, small_svd, tall_svd
 from ..problems.linear.centred import Centred
 from .data import column_means
 
-Array = NDArray[np.float64]
 WELL = 1e-3  # a condition number at which V = AᵀUS⁻¹ is as good as any, and cheaper
 NEGLIGIBLE = 1e-12  # an unseen part this small, relatively, is rounding
 

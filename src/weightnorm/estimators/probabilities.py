@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax, logsumexp
 
-Array = NDArray[np.float64]
+from .._support.numeric import Array
 
 
 def log_probabilities(logits: Array, multi_class: str) -> Array:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._support import validate
-from ..problems.coordinates.factorisation import LARGEST
+from .._support.numeric import EPS, LARGEST, Array
 from ..problems.losses import Huber, Poisson
 from ._threads import few_threads
-from .base import TRAINING, End, Start, WeightNormEstimator, warn_unless_converged
+from .base import TRAINING, FitEnd, FitStart, WeightNormEstimator, warn_unless_converged
 from .convex import convex_limit, convex_problem, convex_training, with_options
-from .data import EPS, power_of_two, predictions, prepare, require_squares
+from .data import power_of_two, predictions, prepare, require_squares
 from .squares import fit_squares
 
-Array = NDArray[np.float64]
 METHODS = ("limit", *TRAINING)
 LOSSES = ("squared", "huber", "poisson")
 
@@ -112,7 +110,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
     (True, 0.0)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         method: str = "limit",
         *,
@@ -212,7 +210,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
 
     def _squares(
         self, X: Any, targets: Array, weights: Any, starts: Any, options: Any
-    ) -> list[End]:
+    ) -> list[FitEnd]:
         shares = None if weights is None else weights / weights.sum()
         offsets = np.zeros(targets.shape[1])
         if self.fit_intercept:
@@ -235,7 +233,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
             prepared,
             rows[:, None] * (targets / units),
             [
-                Start(start.scale / unit, start.direction)
+                FitStart(start.scale / unit, start.direction)
                 for start, unit in zip(starts, units, strict=True)
             ],
             options,
@@ -249,7 +247,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
 
     def _convex(
         self, X: Any, targets: Array, weights: Any, starts: Any, options: Any, loss: str
-    ) -> list[End]:
+    ) -> list[FitEnd]:
         width = validate.real("huber_width", self.huber_width, minimum=0.0, strict=True)
         problem, means = convex_problem(X, weights, bool(self.fit_intercept))
         ends = []
@@ -267,7 +265,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
                 made = Huber(values, width * _spread(values, weights))
             made = with_options(made, weights, bool(self.fit_intercept))
             this = problem.with_loss(y, made)
-            begin = Start(start.scale / unit, start.direction)
+            begin = FitStart(start.scale / unit, start.direction)
             if options.method == "limit":
                 end = convex_limit(this, begin, options.ratio, options.tol)
             else:
@@ -280,7 +278,7 @@ class WeightNormRegressor(MultiOutputMixin, RegressorMixin, WeightNormEstimator)
         )
         return ends
 
-    def _keep(self, ends: list[End], several: bool) -> None:
+    def _keep(self, ends: list[FitEnd], several: bool) -> None:
         def all_of(name: str) -> Any:
             values = np.array([getattr(end, name) for end in ends])
             if several or values.ndim > 1:
@@ -315,7 +313,7 @@ def _spread(values: Array, weights: Array | None) -> float:
     return 1.4826 * _median(distance, weights) or mean or 1.0
 
 
-def _in_units(end: End, unit: float, offset: float, means: Array) -> End:
+def _in_units(end: FitEnd, unit: float, offset: float, means: Array) -> FitEnd:
     """An end of a fit of (y − offset)/unit on centred X, for y on X."""
     with np.errstate(over="ignore", invalid="ignore"):
         coef = unit * end.coef
@@ -324,4 +322,4 @@ def _in_units(end: End, unit: float, offset: float, means: Array) -> End:
     if not np.isfinite([*coef, intercept, scale, perp, distance]).all():
         reason = "and the coefficients overflow; rescale y or X"
         raise ValueError(f"y has a largest entry of about {unit:.3g}, {reason}")
-    return End(coef, intercept, scale, perp, distance, end.num_steps, end.status, end.message)
+    return FitEnd(coef, intercept, scale, perp, distance, end.num_steps, end.status, end.message)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from .._support import validate
+from .._support.numeric import Array
 from ..theory import ratio_for_share
 from ._threads import few_threads
 from .base import WeightNormEstimator
@@ -20,7 +20,6 @@ from .paths import Factors
 if TYPE_CHECKING:
     import pandas
 
-Array = NDArray[np.float64]
 SHARES = np.linspace(0.0, 1.0, 11)
 NUM_TIMES = 41
 # from where nothing has been learnt to where only directions of a condition of 1e4 are missing

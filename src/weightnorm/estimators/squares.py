@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._support.numeric import LARGEST, TINY, Array
 from ..methods.contract import Method
 from ..problems import LeastSquares
-from ..problems.coordinates.factorisation import LARGEST, scaled_norm
+from ..problems.coordinates.factorisation import scaled_norm
 from ..problems.linear.centred import Centred
 from ..problems.minimum.whitening import by_gram
 from ..runs.run import run
 from ..theory import flow_limit, limit_perp
-from .base import AT_REST, SMALLER, STUCK, End, Options, Start
+from .base import AT_REST, SMALLER, STUCK, FitEnd, FitOptions, FitStart
 from .data import Prepared
 from .rules import in_units, make_rule
 
-Array = NDArray[np.float64]
 # the tolerance on the loss falls by this factor until the coefficients are as near as asked for
 TIGHTER = 1e-2
 ROUNDED = 1e-10  # a standstill this near to the best coefficients is rounding
@@ -38,7 +37,7 @@ MAX_ITERATIONS, WORST = 500, 1e5  # of LSQR, and the condition number beyond whi
 class Fits:
     """The ends of all targets, in units of the targets, and what is known of A."""
 
-    ends: list[End]
+    ends: list[FitEnd]
     rank: int | None
     singular_values: Array | None
 
@@ -46,8 +45,8 @@ class Fits:
 def fit_squares(
     prepared: Prepared,
     targets: Array,
-    starts: list[Start],
-    options: Options,
+    starts: list[FitStart],
+    options: FitOptions,
     steps: tuple[Any, Any],
     units: Array,
 ) -> Fits:
@@ -66,20 +65,20 @@ def fit_squares(
 
 
 def fit_one(
-    problem: LeastSquares, start: Start, options: Options, steps: tuple[Any, Any], unit: float
-) -> End:
+    problem: LeastSquares, start: FitStart, options: FitOptions, steps: tuple[Any, Any], unit: float
+) -> FitEnd:
     """Fit one target, given in a unit of its own."""
     target = problem.target
     gstar = float(np.linalg.norm(target))
     if gstar == 0.0:
-        return End(np.zeros(problem.shape[1]), message="y is constant, or out of X's reach")
+        return FitEnd(np.zeros(problem.shape[1]), message="y is constant, or out of X's reach")
     c = options.ratio * gstar**2
     if options.method == "limit":
         if start.direction is None:  # in the row space: exactly minimum norm
             best = problem.factorisation.lift(target)
             unique = problem.factorisation.rank == problem.shape[1]
             text = ONLY_ONE if unique else LEAST_NORM
-            return End(best, scale=gstar, status="limit", message=text)
+            return FitEnd(best, scale=gstar, status="limit", message=text)
         return _limit(problem, start, c)
     direction = start.direction
     if direction is None:
@@ -97,12 +96,12 @@ def fit_one(
         return _train(rule, problem, start.scale, direction, options)
 
 
-def _limit(problem: LeastSquares, start: Start, c: float) -> End:
+def _limit(problem: LeastSquares, start: FitStart, c: float) -> FitEnd:
     limit = flow_limit(problem, start.scale, start.direction, c)
     if not limit.applies:
         gstar = float(np.linalg.norm(problem.target))
-        return End(np.zeros(problem.shape[1]), distance=gstar, status=STUCK, message=AT_REST)
-    return End(
+        return FitEnd(np.zeros(problem.shape[1]), distance=gstar, status=STUCK, message=AT_REST)
+    return FitEnd(
         limit.weights,
         scale=limit.scale,
         perp_norm=limit.perp_norm,
@@ -113,8 +112,8 @@ def _limit(problem: LeastSquares, start: Start, c: float) -> End:
 
 
 def _train(
-    rule: Method, problem: LeastSquares, scale: float, direction: Array, options: Options
-) -> End:
+    rule: Method, problem: LeastSquares, scale: float, direction: Array, options: FitOptions
+) -> FitEnd:
     """Train until the coefficients that the data sees are within `tol` of the best ones."""
     factors, target = problem.factorisation, problem.target
     reachable = problem.with_targets(factors.left.apply(factors.singular_values * target))
@@ -122,7 +121,7 @@ def _train(
     reach = min(options.tol * gstar, LARGEST)
     wanted = 0.5 * reach**2  # times an eigenvalue: the loss at that distance
     squares = factors.singular_values**2
-    smallest = max(wanted * float(squares[-1]), float(np.finfo(np.float64).tiny))
+    smallest = max(wanted * float(squares[-1]), TINY)
     tolerance = min(max(wanted * float(squares[0]), smallest), float(np.finfo(np.float64).max))
     result, done, error = None, 0, np.inf
     while True:
@@ -150,7 +149,7 @@ def _train(
     text = f"made {done} steps; {near}"
     if not converged:
         text += f"; tol = {options.tol:g} was asked for: raise max_iter, or use method='limit'"
-    return End(
+    return FitEnd(
         result.weights,
         scale=result.scale,
         perp_norm=result.perp_norm,
@@ -165,7 +164,7 @@ class _BadlyConditionedError(ArithmeticError):
     """A sparse matrix that needs a factorisation after all."""
 
 
-def _quick_limits(A: Any, targets: Array, starts: list[Start], ratio: float) -> Fits | None:
+def _quick_limits(A: Any, targets: Array, starts: list[FitStart], ratio: float) -> Fits | None:
     """The limits from scale 0 on a sparse A without a factorisation; None for a dense A, whose
     factorisation is as quick, and for a badly conditioned one.
     """
@@ -202,25 +201,25 @@ def _solver(A: Centred) -> tuple[Callable[[Array], Array], int | None]:
 
 
 def _limit_from_zero(
-    A: Centred, solve: Callable[[Array], Array], y: Array, start: Start, ratio: float
-) -> End:
+    A: Centred, solve: Callable[[Array], Array], y: Array, start: FitStart, ratio: float
+) -> FitEnd:
     """The end of the WN flow from scale 0."""
     best, fall = solve(y), np.asarray(A.T @ y)
     gstar = float(np.linalg.norm(best))
     if gstar == 0.0 or not fall.any():
-        return End(np.zeros(best.size), message="y is constant, or out of X's reach")
+        return FitEnd(np.zeros(best.size), message="y is constant, or out of X's reach")
     if start.direction is None:
-        return End(best, scale=gstar, status="limit", message=LEAST_NORM)
+        return FitEnd(best, scale=gstar, status="limit", message=LEAST_NORM)
     unit = start.direction / scaled_norm(start.direction)
     pull = float(fall @ unit)
     if abs(pull) <= 1e-15 * float(np.linalg.norm(fall)):
-        return End(np.zeros(best.size), distance=gstar, status=STUCK, message=AT_REST)
+        return FitEnd(np.zeros(best.size), distance=gstar, status=STUCK, message=AT_REST)
     rest = unit - solve(A @ unit)
     rest = rest - solve(A @ rest)
     q0 = min(1.0, float(np.linalg.norm(rest)))
     perp = float(limit_perp(0.0, gstar, q0, ratio * gstar**2))
     off = perp * np.sign(pull) / q0 * rest if q0 > 0 else 0.0
-    return End(
+    return FitEnd(
         best + off, scale=float(np.sign(pull) * np.hypot(gstar, perp)), perp_norm=perp,
         distance=perp, status="limit", message=SMALL_STEPS,
     )  # fmt: skip

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._support import validate
-from .._support.validate import Vector
+from .._support.numeric import LARGEST, Vector
 from ..datasets import random_direction
 from ..problems import require_least_squares
-from ..problems.coordinates.factorisation import LARGEST
 from ..theory.setup import Setup, require_target
 
 MOST = 500  # coordinates that a browser can still train in while one drags
@@ -117,9 +116,9 @@ def _set_up(problem: Any, scale: float, direction: Any) -> Setup:
     g0 = validate.squarable("scale", scale)
     unit = problem.unit_direction("direction", direction, False)
     space = replace(problem.reduce(), groups=())
-    start, frame = space.start(unit)
+    start, lifter = space.start(unit)
     lam = problem.factorisation.singular_values**2
-    return Setup(g0, float(start[-1]), start[:-1], lam, problem.target, frame)
+    return Setup(g0, float(start[-1]), start[:-1], lam, problem.target, lifter)
 
 
 def _require_size(setup: Setup) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.validate import Matrix
+from .._support.numeric import Matrix
 from ..problems import LeastSquares
 from ..problems.linear.centred import centring_noise
 

@@ -17,23 +17,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._support.numeric import EPS, Array
 from ..problems.coordinates.reduction import Diagonal, ReducedModel
 from ..runs.result import Status
+from .walk import Walk
 
-Array = NDArray[np.float64]
-
-RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the integration
-MAX_STEPS = 15_000  # of the integration; stiff flows that converge were seen to need up to 6,400 …
-# … and evaluations, with as many more per coordinate: a Jacobian by differences costs one each
-EVALUATIONS = (
-    50_000,
-    500,
-)
-LONGEST_TIME = 1e300  # beyond it times can no longer be added
-STILL = 1e-12  # a state that moved less than this while time doubled does not move
-FLAT = 16 * float(np.finfo(np.float64).eps)
+FLAT = 16 * EPS
 # a field this small against its own terms, in a state that has stopped moving, is at rest
 CALM = 1e-9
 
@@ -93,12 +83,7 @@ def _field(
 
 
 def integrate(
-    problem: Reduced,
-    state: Array,
-    c: float,
-    tolerance: float,
-    end: float,
-    at: Array | None = None,
+    problem: Reduced, state: Array, c: float, tolerance: float, end: float, at: Array | None = None
 ) -> tuple[Array, Array, Status, str]:
     """Step until the loss is small enough, nothing moves, or the time is up: times, states (unit
     w), status, message.
@@ -149,7 +134,8 @@ def _integrate(
             visit = None if at is None else partial(_sample, at, sampled)
             ends = 1.0 if problem.reference is None else float(np.linalg.norm(problem.reference))
             unit = max(abs(float(state[0])), ends) or 1.0
-            status, message = _advance(field, loss, calm, goal, end, times, states, unit, visit)
+            walk = Walk(field, loss, calm, goal, end, unit, times, states, visit)
+            status, message = walk.make()
     if at is not None:
         times, states = _at_times(at, sampled, times[-1], states[-1], status)
     table = np.array(states)
@@ -158,86 +144,6 @@ def _integrate(
     table[:, 1:-1] *= np.exp(-log_norm)[:, None]
     table[:, -1] = -np.inf if in_row_space else table[:, -1] - log_norm
     return np.array(times), table, status, message
-
-
-def _advance(
-    field: tuple[Callable[..., Array], Callable[..., Array] | None],
-    loss: Callable[[Array], float],
-    calm: Callable[[Array], bool],
-    tolerance: float,
-    end: float,
-    times: list[float],
-    states: list[Array],
-    unit: float,
-    visit: Callable[[Any, float], None] | None = None,
-) -> tuple[Status, str]:
-    """Append steps by LSODA and, should it fail, by Radau from where it stopped; `unit` is the
-    size of the weights.
-    """
-    from scipy.integrate import LSODA, Radau
-
-    # g has the units of the weights, and may be tiny in them; w has none
-    floor = np.full(states[0].size, ABSOLUTE)
-    floor[0] *= min(1.0, unit)
-    options = {"rtol": RELATIVE, "atol": floor, "jac": field[1]}
-    mark, marked_at, evaluations, inside = states[0], 0.0, 0, False
-    budget = EVALUATIONS[0] + EVALUATIONS[1] * states[0].size
-
-    def counted(t: float, state: Array) -> Array:
-        nonlocal evaluations, inside
-        evaluations, inside = evaluations + 1, True
-        slope = field[0](t, state)
-        inside = False
-        if not np.isfinite(slope).all():
-            raise FloatingPointError
-        return slope
-
-    for kind in (LSODA, Radau):
-        solver: Any = None
-        while len(times) <= MAX_STEPS and evaluations < budget:
-            try:
-                if solver is None:
-                    solver = kind(counted, times[-1], states[-1], end, **options)
-                solver.step()
-            except (FloatingPointError, ValueError):  # the field or its Jacobian overflows
-                if inside:  # no: it is an error in the user's own loss
-                    raise
-                break
-            stalled = solver.status == "running" and float(solver.t) == times[-1]
-            lost = not np.isfinite(solver.y).all() or not solver.t <= LONGEST_TIME
-            if solver.status == "failed" or stalled or lost:
-                break
-            here, now = solver.y.copy(), float(solver.t)
-            if loss(here) <= tolerance:
-                now, here = _crossing(solver, times[-1], lambda at: loss(at) - tolerance)
-                times.append(now)
-                states.append(here)
-                return Status.CONVERGED, f"loss {loss(here):.6g} <= tolerance {tolerance:g}"
-            if visit is not None:
-                visit(solver, times[-1])
-            times.append(now)
-            states.append(here)
-            if solver.status == "finished":
-                return Status.MAX_TIME, f"the time {now:g} is up; the loss is {loss(here):.6g}"
-            if now >= 2.0 * marked_at:
-                size = np.maximum(1.0, np.abs(here))
-                if (
-                    marked_at > 0
-                    and (np.abs(here - mark)[:-1] <= STILL * size[:-1]).all()
-                    and calm(here)
-                ):
-                    return (
-                        Status.STATIONARY,
-                        f"nothing moves any more; the loss is {loss(here):.6g}",
-                    )
-                mark, marked_at = here, now
-    if len(times) > MAX_STEPS or evaluations >= budget:
-        what = f"the integration used up its {MAX_STEPS:,} steps or {budget:,} evaluations at"
-    else:
-        what = "the integration got no further than"
-    where = f"{what} time {times[-1]:.6g}, loss {loss(states[-1]):.6g}"
-    advice = "rescale the problem, or give a looser tolerance or a max_time"
-    return Status.MAX_STEPS, f"{where}; {advice}"
 
 
 def _sample(at: Array, sampled: list[Array], solver: Any, before: float) -> None:
@@ -260,17 +166,6 @@ def _at_times(
     if status is Status.STATIONARY:
         sampled = sampled + [last] * (at.size - len(sampled))
     return [float(t) for t in at[: len(sampled)]], sampled
-
-
-def _crossing(solver: Any, before: float, height: Callable[[Array], float]) -> tuple[float, Array]:
-    """The time and state at which `height` falls to zero within the solver's last step."""
-    from scipy.optimize import brentq
-
-    inside, after = solver.dense_output(), float(solver.t)
-    if not height(inside(before)) > 0 > height(inside(after)):
-        return after, solver.y.copy()
-    when = float(brentq(lambda t: height(inside(t)), before, after, xtol=1e-14 * after, rtol=1e-14))
-    return when, inside(when)
 
 
 def _at_rest(problem: Reduced, g: float, u: Array, c: float, tolerance: float) -> bool:

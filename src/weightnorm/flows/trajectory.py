@@ -7,11 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support import validate
-from .._support.validate import Vector
-from ..problems import Frame, GeneralizedLinear, LeastSquares
+from .._support.numeric import Array, Vector
+from ..problems import GeneralizedLinear, LeastSquares, Lifter
 from ..problems.coordinates.reduction import Diagonal, ReducedModel
 from ..problems.kernel.expansion import Expanded
 from ..runs.history import invariant_of_log, to_dataframe, to_dataset
@@ -21,8 +20,6 @@ from .ode import integrate
 if TYPE_CHECKING:
     import pandas
     import xarray
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +67,7 @@ class Trajectory(Expanded):
     message: str
     drift: float
     coordinates: Array
-    _frame: Frame
+    _frame: Lifter
     _units: Array
     _expand: Any = None
 
@@ -199,7 +196,7 @@ def flow(
             )
         end = float(at[-1])
     space = problem.reduce()
-    start, frame = space.start(unit)
+    start, lifter = space.start(unit)
     with np.errstate(divide="ignore"):
         state = np.concatenate([[g], start[:-1], [np.log(start[-1])]])
     with np.errstate(all="ignore"):
@@ -212,8 +209,8 @@ def flow(
         times, states, status, message = integrate(space.problem, state, c, tolerance, end, at)
         pieces.append((times + begun, states, c))
         begun, state = pieces[-1][0][-1], states[-1]
-    expand = problem.expander(unit)
-    found = _trajectory(space.problem, frame, pieces, status, message, expand)
+    expand = problem.dual_expansion(unit)
+    found = _trajectory(space.problem, lifter, pieces, status, message, expand)
     if at is not None and status is not Status.MAX_STEPS and found.loss[-1] <= tolerance:
         text = f"loss {found.loss[-1]:.6g} <= tolerance {tolerance:g} at the last time"
         return replace(found, status=Status.CONVERGED, message=text)
@@ -273,7 +270,7 @@ def gradient_flow(
         raise ValueError("times is needed: the times at which to evaluate the flow, as in [0, 1]")
     t = _times(times)
     space = problem.reduce()
-    start, frame = space.start(unit)
+    start, lifter = space.start(unit)
     reduced = space.problem
     x = np.empty((t.size, start.size))
     x[:, -1] = g * start[-1]
@@ -286,14 +283,14 @@ def gradient_flow(
     message = f"closed form, up to time {t[-1]:g}"
     units = x / np.where(norm > 0, norm, 1.0)[:, None]
     status = Status.MAX_TIME
-    expand = problem.expander(unit)
-    about = status, message, np.nan, x, frame, units, expand
+    expand = problem.dual_expansion(unit)
+    about = status, message, np.nan, x, lifter, units, expand
     return Trajectory(t, norm, perp, loss, missing, *about)
 
 
 def _trajectory(
     problem: Diagonal | ReducedModel,
-    frame: Frame,
+    lifter: Lifter,
     pieces: list[tuple[Array, Array, float]],
     status: Status,
     message: str,
@@ -324,7 +321,7 @@ def _trajectory(
         message=message,
         drift=drift,
         coordinates=coordinates,
-        _frame=frame,
+        _frame=lifter,
         _units=units,
         _expand=expand,
     )

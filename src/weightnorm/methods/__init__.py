@@ -2,10 +2,22 @@
 problem.
 """
 
-from .batch_norm import BatchNorm
+from .._support.moved import by_old_names
+from .batchnorm import BatchNorm
+from .contract import Method
 from .gradient_descent import GradientDescent
 from .rpgd import RPGD
-from .training import Training
+from .state import expand
+from .training import GradientMethod
 from .weight_norm import WeightNorm
 
-__all__ = ["RPGD", "BatchNorm", "GradientDescent", "Training", "WeightNorm"]
+__all__ = [
+    "RPGD",
+    "BatchNorm",
+    "GradientDescent",
+    "GradientMethod",
+    "Method",
+    "WeightNorm",
+    "expand",
+]
+__getattr__ = by_old_names(__name__)

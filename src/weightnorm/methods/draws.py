@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Array
+from .._support.numeric import Array
 
 _AHEAD = 2**16  # random numbers drawn at once, at most, but for a step that needs more
 _SMALL = 256  # samples up to which it is faster to shuffle them all

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from .contract import Array, Evaluation, State, expand
+from .._support.numeric import Array
 from .schedules import Schedule, Step, as_schedule, constant
-from .training import Training
+from .state import Evaluation, State, expand
+from .training import GradientMethod
 
 _FROZEN = constant(0.0)
 
 
 @dataclass(frozen=True, repr=False)
-class GradientDescent(Training):
+class GradientDescent(GradientMethod):
     """Gradient descent on the weights themselves: x ← x − η ∇f(x).
 
     It keeps every part of its start that the data cannot see: on least squares it ends at x* + x0⊥,
@@ -27,7 +26,7 @@ class GradientDescent(Training):
     step : float, Schedule or callable
         η: a number, a schedule, or a function of the step number t.
     momentum, nesterov, direction_decay, clip, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`. direction_decay is weight decay, x ← x − η(∇f(x) + λx).
+        See `weightnorm.methods.GradientMethod`; direction_decay: x ← x − η(∇f(x) + λx).
 
     Examples
     --------
@@ -63,24 +62,11 @@ class GradientDescent(Training):
         """The step's schedule; the scale's is a constant zero."""
         return as_schedule("step", self.step), _FROZEN
 
-    def init(self, scale: Array, direction: Array) -> State:
-        """Start at x0 = scale·direction."""
-        return State(expand(scale, direction) * direction, np.ones_like(scale))
-
-    def evaluate(self, problem: Any, state: State) -> Evaluation:
-        """Loss and gradient at x."""
-        loss, gradient = problem.value_and_gradient(state.vector)
-        return Evaluation(loss, gradient, np.zeros_like(state.scale))
-
-    def pull(self, problem: Any, x: Array) -> Array:
-        """What weight decay adds to the gradient: λx."""
-        return self.direction_decay * x
-
     def update(
         self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
     ) -> State:
         """x ← x − η v, v the gradient or its momentum."""
-        move, _, buffers = self.pushed(state, evaluation)
+        move, _, buffers = self.step_directions(state, evaluation)
         return state.moved(
             state.vector - expand(vector_step, state.vector) * move, state.scale, **buffers
         )

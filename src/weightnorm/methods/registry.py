@@ -1,9 +1,9 @@
-"""The methods by name: one row per method.
+"""The methods by name: one entry per method.
 
-A row is all that another part of the house knows of a method: sweep files find it by `name` and
+An entry is all that another part of the house knows of a method: sweep files find it by `name` and
 offer its parameters, figures and tables show its `label`, and the compiled kernels have it under
-`kernel`. A method without a kernel runs by its NumPy rule in the same loop, and the row may leave
-`kernel` out.
+`kernel`. A method without a kernel runs by its NumPy rule in the same loop, and its entry may
+leave `kernel` out.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .batch_norm import BatchNorm
+from .batchnorm import BatchNorm
 from .gradient_descent import GradientDescent
 from .rpgd import RPGD
 from .weight_norm import WeightNorm
 
 
 @dataclass(frozen=True)
-class Row:
+class Entry:
     """One method of the registry: its name, class, label and parameters.
 
     Attributes
@@ -51,33 +51,33 @@ class Row:
 _RANDOM = ("batch_size", "label_noise", "seed")
 _TRAINING = ("momentum", "nesterov", "scale_decay", "direction_decay", "clip", *_RANDOM)
 
-REGISTRY: tuple[Row, ...] = (
-    Row(
+REGISTRY: tuple[Entry, ...] = (
+    Entry(
         "gd",
         GradientDescent,
         "gradient descent",
         ("step", *(name for name in _TRAINING if name != "scale_decay")),
         "GRADIENT_DESCENT",
     ),
-    Row("rpgd", RPGD, "rPGD", ("direction_step", "scale_step", "blocks", *_TRAINING), "RPGD"),
-    Row(
+    Entry("rpgd", RPGD, "rPGD", ("direction_step", "scale_step", "blocks", *_TRAINING), "RPGD"),
+    Entry(
         "wn",
         WeightNorm,
         "weight normalization",
         ("direction_step", "scale_step", "blocks", "initial_norm", *_TRAINING),
         "WEIGHT_NORM",
     ),
-    Row(
+    Entry(
         "bn",
         BatchNorm,
         "batch norm",
         ("direction_step", "scale_step", "initial_norm", *_TRAINING),
-        "BATCH_NORM",
+        "BATCHNORM",
     ),
 )
 
 
-def with_kernel(rows: tuple[Row, ...]) -> dict[type, Row]:
+def with_kernel(rows: tuple[Entry, ...]) -> dict[type, Entry]:
     """The rows of methods that are compiled, by class."""
     return {row.method: row for row in rows if row.kernel is not None}
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from .._support import validate
-from .contract import Array, Evaluation, State, block_norm, expand
-from .schedules import Schedule, Step, as_schedule
-from .training import Training
+from .._support.numeric import Array
+from .state import Evaluation, State, block_norm, expand
+from .training import TwoSteps
 
 
 @dataclass(frozen=True, repr=False)
-class RPGD(Training):
+class RPGD(TwoSteps):
     """Reparametrised projected gradient descent: x = g·w with ‖w‖ = 1 after every step.
 
-    g is the scale and w the direction. With G = ∇f(g w), the gradient by the weights: v = w − η g
-    G, w ← v/‖v‖, g ← g − γ⟨w, G⟩. Where v = 0 exactly, every point of the sphere is equally near,
-    and w stays where it is for that step. With direction_decay v = w − η(g G + λw): the sphere
-    undoes it, but for longer steps.
+    g is the scale and w the direction. With G = ∇f(g w), the gradient by the weights:
+    v = w − η g G, w ← v/‖v‖, g ← g − γ⟨w, G⟩. Where v = 0 exactly, every point of the sphere is
+    equally near, and w stays where it is for that step. With direction_decay v = w − η(g G + λw):
+    the sphere undoes it, but for longer steps.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class RPGD(Training):
     blocks : {"all", "columns"}
         One scale for all weights, or one for each column of a matrix problem's factor.
     momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`. The buffer of w is neither projected nor rescaled.
+        See `weightnorm.methods.GradientMethod`. The buffer of w is neither projected nor rescaled.
 
     Examples
     --------
@@ -43,8 +43,6 @@ class RPGD(Training):
     3.0
     """
 
-    direction_step: Step
-    scale_step: Step
     blocks: str = "all"
 
     name: ClassVar[str] = "RPGD"
@@ -53,31 +51,14 @@ class RPGD(Training):
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 0.0)
 
     def __post_init__(self) -> None:
-        self._check_training()
-        as_schedule("direction_step", self.direction_step)
-        as_schedule("scale_step", self.scale_step)
+        super().__post_init__()
         validate.choice("blocks", self.blocks, ("all", "columns"))
-
-    @property
-    def schedules(self) -> tuple[Schedule, Schedule]:
-        """The schedules of w and of g."""
-        return as_schedule("direction_step", self.direction_step), as_schedule(
-            "scale_step", self.scale_step
-        )
-
-    def init(self, scale: Array, direction: Array) -> State:
-        """Start at g0 = scale, w0 = direction."""
-        return State(direction.copy(), scale.copy())
-
-    def evaluate(self, problem: Any, state: State) -> Evaluation:
-        """Loss, ∇_w and ∇_g at x = g w: g G and ⟨w, G⟩."""
-        return Evaluation(*problem.scale_direction_gradients(state.vector, state.scale))
 
     def update(
         self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
     ) -> State:
         """A step of w projected back onto the sphere, and a step of g."""
-        move, scale_move, buffers = self.pushed(state, evaluation)
+        move, scale_move, buffers = self.step_directions(state, evaluation)
         v = state.vector - expand(vector_step, state.vector) * move
         norm = expand(block_norm(v, state.scale), v)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -17,18 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support import validate
-from .._support.momentum import stable_below
 
-__all__ = [
-    "Schedule",
-    "as_schedule",
-    "constant",
-    "curvature",
-    "piecewise",
-    "scaled",
-    "stable",
-    "two_phase",
-]
+__all__ = ["Schedule", "as_schedule", "constant", "curvature", "piecewise", "scaled", "stable"]
+__all__ += ["two_phase"]
 
 
 @dataclass(frozen=True)
@@ -407,110 +398,3 @@ def as_schedule(name: str, step: Step) -> Schedule:
 @lru_cache(maxsize=256)
 def _constant(value: float) -> Schedule:
     return Schedule(phases=(value,))
-
-
-@dataclass(frozen=True, eq=False)
-class StepSize:
-    """A schedule bound to a method and a problem: value(t)·factor·|g|^scale_power·‖w‖^norm_power.
-
-    Attributes
-    ----------
-    schedule : Schedule
-        Where value(t) comes from.
-    factor : float or (n,) array
-        A number, or one per run where each run has a problem of its own.
-    scale_power, norm_power : float
-        The powers of the scale |g| and of the direction's norm ‖w‖.
-    """
-
-    schedule: Schedule
-    factor: Any
-    scale_power: float
-    norm_power: float
-
-    def values(self, start: int, count: int) -> NDArray[np.float64]:
-        """The values, without factor and powers, of the steps start, …, start + count − 1."""
-        found = np.asarray(self.schedule(np.arange(start, start + count)), dtype=np.float64)
-        if found.shape != (count,):  # compiled code reads them without asking
-            raise ValueError(
-                f"{self.schedule!r} must give one value for each t: for t of shape ({count},) it "
-                f"gave shape {found.shape}"
-            )
-        return found
-
-    def undefined_at(self, scale: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Where the step divides by a zero scale."""
-        return np.asarray((scale == 0.0) & (self.scale_power < 0))
-
-
-def bind_steps(method: Any, problem: Any) -> tuple[StepSize, StepSize]:
-    """Put the problem's curvature into the two schedules of a method: those of w and of g.
-
-    Parameters
-    ----------
-    method : Method
-        The training rule, with its schedules.
-    problem : Problem
-        The problem it is to run on.
-
-    Returns
-    -------
-    tuple of StepSize
-        For the direction (or the weights themselves) and for the scale.
-
-    Raises
-    ------
-    ValueError
-        For a curvature step on a problem without a largest curvature, or with a zero one; it names
-        both.
-    """
-    vector, scale = method.schedules
-    momentum = getattr(method, "momentum", 0.0)
-    if vector.share or scale.share:
-        if method.has_scale and momentum:
-            raise ValueError(
-                f"{method.name} has momentum={momentum:g} and a step stable(), which follows the "
-                "current g and does not fit a buffer that remembers others; use constant steps, "
-                "wn.theory.stability says which"
-            )
-        if getattr(method, "needs_predictions", False):
-            raise ValueError(
-                f"{method.name} has a step stable(), and steps that follow ‖w‖ drive it up without "
-                "end there; use constant steps, wn.theory.stability says which"
-            )
-    bound = _bind(method, scale, problem)
-    if scale.share:
-        first = replace(scale, phases=(0.0, *scale.phases), switches=(1,))
-        bound = StepSize(first, bound.factor, 0.0, 0.0)  # g has no curvature of its own
-    return _bind(method, vector, problem), bound
-
-
-def _largest(method: Any) -> float:
-    """The largest stable eigenvalue of a method's steps, by its momentum."""
-    return stable_below(getattr(method, "momentum", 0.0), getattr(method, "nesterov", False))
-
-
-def _bind(method: Any, schedule: Schedule, problem: Any) -> StepSize:
-    if not schedule.per_curvature:
-        return StepSize(schedule, 1.0, schedule.scale_power, schedule.norm_power)
-    require_curvature(method, problem)
-    largest = np.asarray(problem.curvature)
-    if not largest.all():
-        raise ValueError(
-            f"{method.name} has a curvature step 1/λmax, but A is zero, so λmax = 0; use a "
-            "constant step"
-        )
-    size = _largest(method) if schedule.share else 1.0
-    return StepSize(schedule, size / largest, *method.curvature_powers)
-
-
-def require_curvature(method: Any, problem: Any) -> None:
-    """Refuse a curvature step on a problem without a largest curvature, naming both."""
-    if any(schedule.per_curvature for schedule in method.schedules) and not getattr(
-        problem, "has_curvature", False
-    ):
-        raise ValueError(
-            f"{method.name} has a curvature step, which needs the largest curvature λmax, and "
-            f"{type(problem).__name__} "
-            "has none; use a constant step or schedules.scaled"
-        )

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from .._support import validate
-from .contract import Array, Evaluation, State
+from .._support.moved import by_old_names
+from .._support.numeric import Array
+from .contract import Method
 from .draws import RandomSamples
+from .schedules import Schedule, Step, as_schedule
+from .state import Evaluation, State
 
 _LARGEST_SEED = 2**63 - 1
 BUFFERS = ("vector_buffer", "scale_buffer")  # what momentum keeps in a state
+__getattr__ = by_old_names(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class GradientMethod(Method):
     """Options of every built-in method, by keyword: decay, clipping, momentum and random steps.
 
     A step takes the gradients ∇_w and ∇_g of the loss (of the batch, with the noise), clips them,
@@ -53,16 +58,16 @@ class Training:
         How samples are drawn, for random steps.
     decays : bool
         Whether there is a decay.
-    plain_rule : bool
-        Whether the rule has no decay and no clipping, so that every kernel with its name has it.
+    features : frozenset of str
+        What its steps have besides gradients and step sizes.
 
     Examples
     --------
     >>> import weightnorm as wn
     >>> wn.RPGD(0.01, 0.01, momentum=0.9, batch_size=8, seed=0)
     RPGD(direction_step=0.01, scale_step=0.01, momentum=0.9, batch_size=8, seed=0)
-    >>> wn.WeightNorm(0.01, 0.01, scale_decay=0.1, clip=1.0).plain_rule
-    False
+    >>> sorted(wn.WeightNorm(0.01, 0.01, scale_decay=0.1, clip=1.0).features)
+    ['clip', 'decay']
     """
 
     momentum: float = 0.0
@@ -74,11 +79,7 @@ class Training:
     label_noise: float = 0.0
     seed: int | None = None
     sampling: RandomSamples | None = field(default=None, init=False, repr=False, compare=False)
-    plain_rule: bool = field(default=True, init=False, repr=False, compare=False)
     decays: bool = field(default=False, init=False, repr=False, compare=False)
-
-    # whether the kernels that make several runs at once have this method: `plain_rule` needs it
-    in_every_kernel: ClassVar[bool] = True
 
     def _check_training(self) -> None:
         for each in fields(self):
@@ -122,7 +123,6 @@ class Training:
             "seed": seed,
             "sampling": RandomSamples(size, noise, seed) if random and seed is not None else None,
             "decays": decaying,
-            "plain_rule": self.in_every_kernel and not decaying and clip is None,
         }
         for name, value in (decays | checked).items():
             object.__setattr__(self, name, value)
@@ -138,7 +138,24 @@ class Training:
         parts = [f"{name}={value!r}" for name, value in given]
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def pushed(self, state: State, evaluation: Evaluation) -> tuple[Array, Array, dict[str, Array]]:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What was pickled; 0.3 kept one attribute more."""
+        vars(self).update({name: state[name] for name in state if name != "plain_rule"})
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What its steps have besides gradients and step sizes, as kernels are asked for it."""
+        has = {
+            "momentum": self.momentum != 0.0,
+            "decay": self.decays,
+            "clip": self.clip is not None,
+            "random steps": self.sampling is not None,
+        }
+        return frozenset(name for name, there in has.items() if there)
+
+    def step_directions(
+        self, state: State, evaluation: Evaluation
+    ) -> tuple[Array, Array, dict[str, Array]]:
         """What to step along in place of the gradients: clipped, with the decays and momentum.
 
         Parameters
@@ -173,23 +190,38 @@ class Training:
             ]
         return moves[0], moves[1], dict(zip(BUFFERS, buffers, strict=True))
 
-    def pull(self, problem: Any, x: Array) -> Array:
-        """What the decay adds to the gradient by the weights: a run rests where both cancel.
 
-        Parameters
-        ----------
-        problem : Problem
-            In the coordinates of the weights.
-        x : (n, d) array
-            The weights of n runs.
+@dataclass(frozen=True, repr=False)
+class TwoSteps(GradientMethod):
+    """A method with a step for its direction and one for its scale.
 
-        Returns
-        -------
-        (n, d) array
-            μx, with μ the decay of the scale: that of ½μg² = ½μ‖x‖². Shrinking w alone leaves the
-            weights where they are.
-        """
-        return self.scale_decay * x
+    Parameters
+    ----------
+    direction_step, scale_step : float, Schedule or callable
+        η for w and γ for g.
+
+    Examples
+    --------
+    >>> import weightnorm as wn
+    >>> wn.RPGD(0.1, wn.schedules.two_phase(0.0, 0.2, switch=5)).schedules[1]([4, 5])
+    array([0. , 0.2])
+    """
+
+    direction_step: Step
+    scale_step: Step
+
+    def __post_init__(self) -> None:
+        self._check_training()
+        as_schedule("direction_step", self.direction_step)
+        as_schedule("scale_step", self.scale_step)
+
+    @property
+    def schedules(self) -> tuple[Schedule, Schedule]:
+        """The schedules of w and of g."""
+        return (
+            as_schedule("direction_step", self.direction_step),
+            as_schedule("scale_step", self.scale_step),
+        )
 
 
 def _clipped(gradients: list[Array], clip: float) -> list[Array]:

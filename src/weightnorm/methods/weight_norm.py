@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._support import validate
-from .contract import Array, Evaluation, State, block_dot, block_norm, expand
-from .schedules import Schedule, Step, as_schedule
-from .training import Training
+from .._support.numeric import Array
+from .state import Evaluation, State, block_dot, block_norm, expand
+from .training import TwoSteps
 
 
 def checked_norm(value: Any) -> float:
@@ -22,7 +22,7 @@ def checked_norm(value: Any) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class WeightNorm(Training):
+class WeightNorm(TwoSteps):
     """Weight normalization (Salimans & Kingma): gradient descent on (g, w) with x = g·w/‖w‖.
 
     g is the scale and w the direction, which is never normalised. With ŵ = w/‖w‖ and G = ∇f(g ŵ),
@@ -44,7 +44,7 @@ class WeightNorm(Training):
         ‖w0‖, between 1e-100 and 1e100. A flow from ‖w0‖ ≠ 1 behaves like one with the ratio γ/η
         multiplied by ‖w0‖².
     momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`.
+        See `weightnorm.methods.GradientMethod`.
 
     Examples
     --------
@@ -56,8 +56,6 @@ class WeightNorm(Training):
     3.0
     """
 
-    direction_step: Step
-    scale_step: Step
     blocks: str = "all"
     initial_norm: float = 1.0
 
@@ -69,22 +67,9 @@ class WeightNorm(Training):
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     def __post_init__(self) -> None:
-        self._check_training()
-        as_schedule("direction_step", self.direction_step)
-        as_schedule("scale_step", self.scale_step)
+        super().__post_init__()
         validate.choice("blocks", self.blocks, ("all", "columns"))
         object.__setattr__(self, "initial_norm", checked_norm(self.initial_norm))
-
-    @property
-    def schedules(self) -> tuple[Schedule, Schedule]:
-        """The schedules of w and of g."""
-        return as_schedule("direction_step", self.direction_step), as_schedule(
-            "scale_step", self.scale_step
-        )
-
-    def init(self, scale: Array, direction: Array) -> State:
-        """Start at g0 = scale, w0 = initial_norm·direction."""
-        return State(self.initial_norm * direction, scale.copy())
 
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w = (1/‖w‖)(∇_ŵ − ⟨ŵ, ∇_ŵ⟩ŵ), and ∇_g, at x = g ŵ."""
@@ -99,7 +84,7 @@ class WeightNorm(Training):
         self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
     ) -> State:
         """Gradient descent on both, with momentum if there is any."""
-        move, scale_move, buffers = self.pushed(state, evaluation)
+        move, scale_move, buffers = self.step_directions(state, evaluation)
         w = state.vector - expand(vector_step, state.vector) * move
         if self.momentum or self.direction_decay:
             w = np.where(expand(block_norm(w, state.scale), w) == 0.0, state.vector, w)

@@ -12,11 +12,4 @@ from .paths import path
 from .phase import phase_diagram
 from .trajectories import trajectory
 
-__all__ = [
-    "early_stopping",
-    "end_norms",
-    "limit_norms",
-    "path",
-    "phase_diagram",
-    "trajectory",
-]
+__all__ = ["early_stopping", "end_norms", "limit_norms", "path", "phase_diagram", "trajectory"]

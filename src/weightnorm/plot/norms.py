@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..runs.grids import ended_norms, exact_norms
+from ..runs.dataset import ended_norms, exact_norms
 from ..runs.result import Status
 from .style import THEORY, clean, label_of, looks, new_axes
 
@@ -81,53 +81,18 @@ def end_norms(
     >>> ax.get_xlabel()
     'scale of the start, g₀'
     """
-    if not hasattr(dataset, "data_vars") or "norm" not in dataset:
-        given = type(dataset).__name__
-        raise ValueError(f"dataset must be a Dataset with the variable norm, got a {given}")
-    if "algorithm" not in dataset.coords:
-        raise ValueError("dataset must have a dimension algorithm")
-    if "algorithm" not in dataset.norm.dims:
-        dataset = dataset.expand_dims("algorithm")
-        own = [name for name in ("kind", "ratio") if name in dataset.coords]
-        dataset = dataset.assign_coords(
-            {name: dataset[name].expand_dims(algorithm=dataset.algorithm) for name in own}
-        )
-    if relative_to is not None and relative_to not in dataset.coords:
-        raise ValueError(f"relative_to must be a coordinate of dataset, got {relative_to!r}")
+    dataset = _of_sweep(dataset, relative_to)
     dim, places, name = _horizontal(dataset, x)
     others = [str(d) for d in dataset.norm.dims if d not in ("algorithm", dim)]
-    several = {d: dataset.sizes[d] for d in others if d not in OVER and dataset.sizes[d] > 1}
-    if several:
-        first = next(iter(several))
-        raise ValueError(
-            f"dataset has several values of {', '.join(several)} as well: select one with "
-            f".sel({first}=…), or draw one plot for each"
-        )
+    _refuse_several(dataset, others)
     ax = new_axes(ax)
     unit = 1.0 if relative_to is None else dataset[relative_to]
-    norm = (ended_norms(dataset) / unit).transpose("algorithm", dim, ...)
-    mean, spread = norm.mean(others).values, norm.std(others).values
-    partly = _partly(dataset, dim, others)
-    algorithms = [str(a) for a in dataset.algorithm.values]
-    kinds = [str(k) for k in np.atleast_2d(dataset.kind)[0]] if "kind" in dataset.coords else None
-    styles = looks(algorithms, kinds)
-    for row, algorithm in enumerate(algorithms):
-        text = (labels or {}).get(algorithm, label_of(algorithm))
-        _line(ax, places, mean[row], spread[row], styles[algorithm], text, top)
-        hollow = partly[row] & np.isfinite(mean[row])
-        if hollow.any():
-            colour = styles[algorithm][0]
-            shown = mean[row][hollow] if top is None else np.minimum(mean[row][hollow], top)
-            ax.plot(places[hollow], shown, "o", mfc="white", mec=colour, markersize=4)
+    _lines(ax, dataset, places, dim, others, unit, top, labels or {})
     if theory:
         _theory(ax, dataset, places, dim, others, unit)
     _minimum(ax, dataset, unit, relative_to)
     ax.set_xlabel(NAMES.get(name, name))
-    nuclear = "nuclear" in dataset.norm.attrs.get("long_name", "")
-    what = "nuclear norm" if nuclear else "norm"
-    unit_text = ", ‖x‖" if not nuclear else ""
-    by = "" if relative_to is None else "minimum" if "minimum" in relative_to else relative_to
-    ax.set_ylabel(f"{what} at the end" + (f" / {by}" if by else unit_text))
+    ax.set_ylabel(_what_is_drawn(dataset, relative_to))
     if name in LOGARITHMIC:
         _logarithmic(ax, places)
     elif places.size > 1:
@@ -135,6 +100,69 @@ def end_norms(
     clean(ax)
     ax.legend(frameon=False)
     return ax
+
+
+def _of_sweep(dataset: Any, relative_to: str | None) -> Any:
+    """The dataset with a dimension algorithm; refused where it is none of a sweep."""
+    if not hasattr(dataset, "data_vars") or "norm" not in dataset:
+        given = type(dataset).__name__
+        raise ValueError(f"dataset must be a Dataset with the variable norm, got a {given}")
+    if "algorithm" not in dataset.coords:
+        raise ValueError("dataset must have a dimension algorithm")
+    if relative_to is not None and relative_to not in dataset.coords:
+        raise ValueError(f"relative_to must be a coordinate of dataset, got {relative_to!r}")
+    if "algorithm" in dataset.norm.dims:
+        return dataset
+    dataset = dataset.expand_dims("algorithm")
+    own = [name for name in ("kind", "ratio") if name in dataset.coords]
+    along = {name: dataset[name].expand_dims(algorithm=dataset.algorithm) for name in own}
+    return dataset.assign_coords(along)
+
+
+def _refuse_several(dataset: Any, others: list[str]) -> None:
+    """Refuse dimensions of several values that are not those a mean is taken over."""
+    several = [d for d in others if d not in OVER and dataset.sizes[d] > 1]
+    if several:
+        raise ValueError(
+            f"dataset has several values of {', '.join(several)} as well: select one with "
+            f".sel({several[0]}=…), or draw one plot for each"
+        )
+
+
+def _lines(
+    ax: Any,
+    dataset: Any,
+    places: Any,
+    dim: str,
+    others: list[str],
+    unit: Any,
+    top: float | None,
+    labels: dict[str, str],
+) -> None:
+    """A line per algorithm, with hollow markers where some runs did not converge."""
+    norm = (ended_norms(dataset) / unit).transpose("algorithm", dim, ...)
+    mean, spread = norm.mean(others).values, norm.std(others).values
+    partly = _partly(dataset, dim, others)
+    algorithms = [str(a) for a in dataset.algorithm.values]
+    kinds = [str(k) for k in np.atleast_2d(dataset.kind)[0]] if "kind" in dataset.coords else None
+    styles = looks(algorithms, kinds)
+    for row, algorithm in enumerate(algorithms):
+        text = labels.get(algorithm, label_of(algorithm))
+        _line(ax, places, mean[row], spread[row], styles[algorithm], text, top)
+        hollow = partly[row] & np.isfinite(mean[row])
+        if hollow.any():
+            colour = styles[algorithm][0]
+            shown = mean[row][hollow] if top is None else np.minimum(mean[row][hollow], top)
+            ax.plot(places[hollow], shown, "o", mfc="white", mec=colour, markersize=4)
+
+
+def _what_is_drawn(dataset: Any, relative_to: str | None) -> str:
+    """The label of the vertical axis."""
+    nuclear = "nuclear" in dataset.norm.attrs.get("long_name", "")
+    text = f"{'nuclear norm' if nuclear else 'norm'} at the end"
+    if relative_to is None:
+        return text if nuclear else f"{text}, ‖x‖"
+    return f"{text} / {'minimum' if 'minimum' in relative_to else relative_to}"
 
 
 def _horizontal(dataset: Any, x: str | None) -> tuple[str, Any, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..problems.contract import require_problem
 from .style import clean, label_of, looks, new_axes
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def path(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['gradient descent', 'flow', 'minimum norm']
     """
-    if problem.dimension != 2:
+    if require_problem(problem).dimension != 2:
         raise ValueError(f"path draws problems with two weights, got one with {problem.dimension}")
     if not isinstance(results, Mapping):
         several = results if isinstance(results, list | tuple) else [results]
@@ -67,7 +68,7 @@ def path(
     if not paths:
         raise ValueError("results must hold at least one path")
     ax = new_axes(ax, size=(6.4, 6.0))
-    minimum = problem.min_norm_solution() if hasattr(problem, "min_norm_solution") else None
+    minimum = problem.min_norm_solution() if problem.is_least_squares else None
     seen = [*paths.values(), *([minimum[None]] if minimum is not None else []), np.zeros((1, 2))]
     low, high = np.concatenate(seen).min(axis=0), np.concatenate(seen).max(axis=0)
     margin = 0.12 * max(float((high - low).max()), 1e-12)
@@ -127,9 +128,8 @@ def _contours(ax: Any, problem: Any, low: Any, high: Any, levels: int) -> None:
 
 def _solutions(problem: Any) -> Any:
     """The direction of the line of all solutions, where there is one."""
-    factors = getattr(problem, "factorisation", None)
-    if factors is None or factors.rank != 1 or not hasattr(problem, "min_norm_solution"):
+    if not problem.is_least_squares or problem.factorisation.rank != 1:
         return None
-    parts = [factors.split(axis)[1] for axis in np.eye(2)]
+    parts = [problem.factorisation.split(axis)[1] for axis in np.eye(2)]
     longest = max(parts, key=np.linalg.norm)
     return longest / np.linalg.norm(longest)

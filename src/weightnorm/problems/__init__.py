@@ -1,19 +1,22 @@
 """What is minimised."""
 
-from .contract import Frame, Problem, Reduction
+from .._support.moved import by_old_names
+from .contract import Problem
 from .kernel.expansion import Expansion
 from .kernel.least_squares import KernelLeastSquares
+from .lifting import Lifter, Reduction
 from .linear.generalized_linear import GeneralizedLinear
-from .linear.least_squares import LeastSquares, require_least_squares
+from .linear.least_squares import LeastSquares
+from .require import require_least_squares
 from .sensing.matrix_sensing import MatrixSensing
 from .sensing.nuclear_norm import MinimumNuclearNorm, NotCertified
 
 __all__ = [
     "Expansion",
-    "Frame",
     "GeneralizedLinear",
     "KernelLeastSquares",
     "LeastSquares",
+    "Lifter",
     "MatrixSensing",
     "MinimumNuclearNorm",
     "NotCertified",
@@ -21,3 +24,4 @@ __all__ = [
     "Reduction",
     "require_least_squares",
 ]
+__getattr__ = by_old_names(__name__)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -23,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support import validate
-
-Array = NDArray[np.float64]
+from .._support.moved import by_old_names
+from .._support.numeric import EPS, Array
+from .lifting import Reduction
 
 # a gradient this small against its own terms is rounding
-FLAT = 16 * float(np.finfo(np.float64).eps)
+FLAT = 16 * EPS
+__getattr__ = by_old_names(__name__)
 
 
 class Problem(ABC):
@@ -66,7 +67,7 @@ class Problem(ABC):
     (True, 2.9)
     """
 
-    dimension: int
+    dimension: Any = None  # the number of weights, which every problem gives
     num_samples: int = 0  # that a method may draw from; 0 where there are none
     floor: Any = None  # the smallest loss there is; None where it is not known
     # λmax, the largest curvature, for curvature steps; None where there is none
@@ -85,6 +86,13 @@ class Problem(ABC):
     converges_at_optimum: bool = False
     has_label_noise: bool = False  # whether y are numbers that noise may be added to
     backend: str = "rules"  # which kernels know this problem, see engine/start.py
+    # whether it is ½‖Ax − y‖², whose end, stability and cycles the theory knows …
+    is_least_squares: ClassVar[bool] = False
+    # … and whether training sees a row space alone, so that `split` takes weights apart
+    has_row_space: ClassVar[bool] = False
+    # whether it finds its smallest loss by `minimum()`, as those with any loss of Ax do; least
+    # squares has its own, by factorisation
+    finds_minimum: ClassVar[bool] = False
     variables: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "norm": "‖x‖ at the end",
@@ -158,7 +166,7 @@ class Problem(ABC):
             )
         return given
 
-    def expect(self, directions: Any) -> None:  # noqa: B027 (most problems need not know)
+    def announce_starts(self, directions: Any) -> None:  # noqa: B027 (most problems need not know)
         """What runs will start from, said before anything is computed: a problem that reads its
         data once looks at these starts on the way.
         """
@@ -189,13 +197,18 @@ class Problem(ABC):
         """The error of ‖w0⊥‖² of a unit direction, where it is more than rounding."""
         return 0.0
 
-    def expander(self, unit: Array) -> Any:
+    def dual_expansion(self, unit: Array) -> Any:
         """What makes dual coefficients and predictions of weights that started in this unit
         direction; None for a problem with features.
         """
         return None
 
     # What is known of the loss.
+
+    @classmethod
+    def has_own(cls, name: str) -> bool:
+        """Whether this class has a function of this name of its own, and not the contract's."""
+        return getattr(cls, name) is not getattr(Problem, name)
 
     @cached_property
     def zero_loss(self) -> Any:
@@ -242,7 +255,7 @@ class Problem(ABC):
         rest = np.linalg.norm(gradient - at_zero, axis=1)
         return gradient, np.linalg.norm(at_zero, axis=1) + rest
 
-    def standstill(self, unit: Array, scale: Array) -> str:
+    def explain_rest(self, unit: Array, scale: Array) -> str:
         """Why the first run stands still, where the problem knows better than the loop."""
         return ""
 
@@ -338,6 +351,29 @@ class Problem(ABC):
         return f"{type(self).__name__} {self.dimension}", np.asarray(loss), np.asarray(gradient)
 
 
+def require_problem(problem: Any) -> Problem:
+    """Refuse what is no problem, or says of none how many weights it has.
+
+    Parameters
+    ----------
+    problem : object
+        What a user gave.
+
+    Returns
+    -------
+    Problem
+        The same object.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "problem must be a LeastSquares, a GeneralizedLinear or a MatrixSensing, got "
+            f"{type(problem).__name__}; use wn.LeastSquares(A, y), or subclass wn.Problem for one "
+            "of your own"
+        )
+    validate.integer(f"dimension of {type(problem).__name__}", problem.dimension, minimum=1)
+    return problem
+
+
 def _vanishes(
     gradient: Array, terms: Array, unit: Array, scale: Array, has_scale: bool
 ) -> NDArray[np.bool_]:
@@ -348,86 +384,3 @@ def _vanishes(
         return np.asarray(flat)
     along = np.abs(np.einsum("ij,ij->i", unit, gradient))
     return np.asarray(flat | ((scale == 0.0) & (along <= FLAT * size)))
-
-
-@dataclass(eq=False)
-class Reduction:
-    """Coordinates for runs, an isometric image of the problem's own; here these themselves.
-
-    A problem with better ones returns a subclass from `Problem.reduction`, with `enter` and `lift`,
-    and `start` if lifting needs to know where a run started.
-
-    Attributes
-    ----------
-    problem : Problem
-        The problem in these coordinates.
-
-    Examples
-    --------
-    >>> import weightnorm as wn
-    >>> problem = wn.datasets.make_regression(num_samples=20, num_features=50, seed=0)
-    >>> w0 = wn.datasets.random_direction(50, seed=0)
-    >>> coordinates, frame = problem.reduce().start(w0)
-    >>> coordinates.size < 22, frame.lift(coordinates).shape
-    (True, (50,))
-    """
-
-    problem: Any
-
-    def enter(self, units: Array) -> Array:
-        """Unit vectors (n, …) -> their coordinates, also of unit length."""
-        return units
-
-    def start(self, unit: Array) -> tuple[Array, Frame]:
-        """The coordinates of one unit vector, and what leads back: a Frame with whatever axes
-        `lift` needs.
-        """
-        return self.enter(unit[None])[0], Frame(self)
-
-    def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
-        """The vector with these coordinates, for a start with these axes."""
-        return coordinates
-
-    def lift_rows(self, rows: Array, axes: tuple[Any, ...]) -> Array:
-        """The vectors (n, …) with these coordinates, row by row."""
-        return np.array([self.lift(row, axes) for row in rows])
-
-    def perp_units(self, units: Array, wanted: bool) -> Array | None:
-        """Unit vectors (n, k), or (1, k) for all, along each start's part off the row space; zero
-        where there is none.
-
-        None where they are not known, or only at a price and not `wanted`.
-        """
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """The coordinate axes of one start: what turns coordinates back into weights.
-
-    Attributes
-    ----------
-    reduction : Reduction
-        Whose coordinates they are.
-    axes : tuple
-        Whatever `Reduction.lift` needs to know of the start.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weightnorm.problems import Reduction
-    >>> coordinates, frame = Reduction(problem=None).start(np.array([0.6, 0.8]))
-    >>> frame.lift(coordinates)  # the plain reduction changes nothing
-    array([0.6, 0.8])
-    """
-
-    reduction: Any
-    axes: tuple[Any, ...] = ()
-
-    def lift(self, coordinates: Array) -> Any:
-        """The vector with these coordinates."""
-        return self.reduction.lift(coordinates, self.axes)
-
-    def lift_rows(self, rows: Array) -> Any:
-        """The vectors (n, …) with these coordinates, row by row."""
-        return self.reduction.lift_rows(rows, self.axes)

@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._support.validate import Vector
+from .._support.numeric import Array, Vector
 from .losses import Loss
 
-Array = NDArray[np.float64]
 MAX_ITERATIONS = 200
 ROUNDING = 4e-16
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Array, Problem
+from .._support.numeric import Array
+from .contract import Problem
 from .losses import Loss, total
 
 

@@ -1,4 +1,4 @@
-"""What a run or a flow passed on its way, as arrays, a dataset or a frame."""
+"""What a run or a flow passed on its way, as arrays, a dataset or a data frame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.validate import Vector
+from .._support.numeric import Vector
 
 if TYPE_CHECKING:
     import pandas
@@ -186,7 +186,7 @@ def to_dataset(
 
 
 def to_dataframe(name: str, index: Any, columns: Mapping[str, Any]) -> pandas.DataFrame:
-    """Arrays along one axis as a frame: one row per entry, one column per number."""
+    """Arrays along one axis as a data frame: one row per entry, one column per number."""
     import pandas
 
     flat: dict[str, Any] = {}

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._support.validate import is_dask
-from ..advice.foresight import undisturbed
-from ..engine.batch import penalised
-from ..engine.loop import Policy, gradient_vanishes, relative_gradient
-from ..methods.schedules import bind_steps
+from ..advice.before_run import undisturbed
+from ..engine.loop import Policy
+from ..engine.stopping import gradient_vanishes, relative_gradient
+from ..methods.steps import bind_steps
 from ..theory import stability, two_cycle
 from .result import Status
 
@@ -25,21 +25,8 @@ IN_CYCLE = 0.01  # |g| this close, relatively, to that of the 2-cycle is in it
 def explain(run: Any, status: Status, policy: Policy) -> str:
     """The status in a sentence: what happened, why, and what to do about it."""
     batch, tolerance, loss = run.batch, policy.tolerance, float(run.batch.loss[0])
-    judge = run.judge
     if status is Status.CONVERGED:
-        if loss <= tolerance:
-            return f"loss {loss:.6g} <= tolerance {tolerance:g}"
-        share = float(relative_gradient(batch)[0])
-        asked = getattr(policy.judge, "tolerance", None)
-        if asked is not None and share <= asked:
-            return (
-                f"the gradient is {share:.2g} of its terms, within gradient_tolerance {asked:g}; "
-                f"the loss is {loss:.6g}"
-            )
-        return (
-            f"the gradient vanishes to rounding ({share:.2g} of its terms): the optimum of a "
-            f"convex loss, at loss {loss:.6g}"
-        )
+        return _converged(run, policy, loss)
     if status is Status.DIVERGED:
         if batch.ended_at[0] == 0:
             return (
@@ -47,26 +34,43 @@ def explain(run: Any, status: Status, policy: Policy) -> str:
             )
         return f"the loss grew to {loss:.6g}, or ‖w‖ overflowed; {_smaller(run)}"
     floor = batch.problem.known_floor
-    unreachable = floor is not None and floor > tolerance
+    out_of_reach = floor if floor is not None and floor > tolerance else None
     if status is Status.STATIONARY:
-        return _standstill(run, floor if unreachable else None, floor is None, loss, tolerance)
+        return _standstill(run, out_of_reach, floor is None, loss, tolerance)
     text = f"made max_steps = {policy.max_steps} steps; the loss is {loss:.6g}"
     if tolerance > 0:
         text += f", above tolerance {tolerance:g}"
-    if tolerance > 0 and unreachable:
-        text += f"; y is partly out of reach, so the loss cannot go below {floor:.6g}"
-    if shrinking := _shrinking(run):
-        return f"{text}; {shrinking}"
-    if cycle := _two_cycle(run):
-        return f"{text}; {cycle}"
-    for name, note in (
-        ("cycling", "it keeps coming back to the same points, a cycle"),
-        ("rough", "the loss goes up and down"),
+        if out_of_reach is not None:
+            text += f"; y is partly out of reach, so the loss cannot go below {out_of_reach:.6g}"
+    cause = _unfinished(run)
+    return f"{text}; {cause}" if cause else text
+
+
+def _converged(run: Any, policy: Policy, loss: float) -> str:
+    if loss <= policy.tolerance:
+        return f"loss {loss:.6g} <= tolerance {policy.tolerance:g}"
+    share, asked = float(relative_gradient(run.batch)[0]), policy.stopping.gradient_tolerance
+    if asked is not None and share <= asked:
+        within = f"within gradient_tolerance {asked:g}"
+        return f"the gradient is {share:.2g} of its terms, {within}; the loss is {loss:.6g}"
+    return (
+        f"the gradient vanishes to rounding ({share:.2g} of its terms): the optimum of a "
+        f"convex loss, at loss {loss:.6g}"
+    )
+
+
+def _unfinished(run: Any) -> str | None:
+    """Why a run that has used up its steps did not end, where that can be told."""
+    if known := _shrinking(run) or _two_cycle(run):
+        return known
+    stopping = run.stopping
+    for seen, note in (
+        (stopping.cycling, "it keeps coming back to the same points, a cycle"),
+        (stopping.rough, "the loss goes up and down"),
     ):
-        if (seen := getattr(judge, name, None)) is not None and seen[0]:
-            return f"{text}; {note}: {_smaller(run)}"
-    known = _threshold(run)
-    return f"{text}; {known}" if known else text
+        if seen is not None and seen[0]:
+            return f"{note}: {_smaller(run)}"
+    return _threshold(run)
 
 
 def _smaller(run: Any) -> str:
@@ -81,9 +85,9 @@ def _threshold(run: Any) -> str | None:
     """
     method, batch = run.method, run.batch
     kind = KINDS.get(method.name)
-    if kind is None or not undisturbed(method) or getattr(method, "blocks", "all") != "all":
+    if kind is None or not undisturbed(method) or method.per_column:
         return None
-    if not hasattr(run.problem, "with_targets") or not run.problem.is_factorised:
+    if not run.problem.is_least_squares or not run.problem.is_factorised:
         return None
     position = batch.position()
     scale, length = np.abs(position.scale[0]), position.direction_norm[0]
@@ -124,11 +128,11 @@ def _two_cycle(run: Any) -> str | None:
         return None
     step, position = float(grow(clock)), run.batch.position()
     try:
-        unit = run.frame.lift(position.unit[0])
+        unit = run.lifter.lift(position.unit[0])
         if is_dask(unit):  # to be told would cost a pass over the data
             return None
         now = two_cycle(run.problem, float(position.scale[0]), unit, step)
-        start = two_cycle(run.problem, run.start_scale, unit, step)
+        start = two_cycle(run.problem, run.beginning.scale, unit, step)
     except (TypeError, ValueError):  # no least squares, or no y: the theory does not apply
         return None
     if not now.trapped or grow.settled_from is None or grow.settled_from > clock:
@@ -149,7 +153,7 @@ def _shrinking(run: Any) -> str | None:
     rest; None for anything else.
     """
     method = run.method
-    if not (getattr(method, "free_norm", False) and getattr(method, "direction_decay", 0.0)):
+    if not (method.free_norm and method.direction_decay):
         return None
     norm = float(np.ravel(run.batch.position().direction_norm)[0])
     return (
@@ -161,7 +165,7 @@ def _shrinking(run: Any) -> str | None:
 def _balance(run: Any, loss: float) -> str | None:
     """That the loss and the decay cancel; None where there is no decay, or it cannot act."""
     method = run.method
-    if not penalised(method) or method.schedules[int(method.has_scale)].ends_frozen:
+    if not method.penalised or method.schedules[int(method.has_scale)].ends_frozen:
         return None
     name, square = ("scale_decay", "g²") if method.has_scale else ("direction_decay", "‖x‖²")
     known = run.problem.known_floor is not None or run.problem.converges_at_optimum
@@ -175,7 +179,7 @@ def _balance(run: Any, loss: float) -> str | None:
 def _standstill(run: Any, floor: float | None, unknown: bool, loss: float, tolerance: float) -> str:
     batch, method = run.batch, run.method
     position = batch.position()
-    if own := batch.problem.standstill(position.unit, position.scale):
+    if own := batch.problem.explain_rest(position.unit, position.scale):
         return f"{own}; the loss stays {loss:.6g}"
     if method.has_scale and not np.any(position.scale[0]):
         return (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.validate import Vector
+from .._support.numeric import Vector
 from ..problems.kernel.expansion import Expanded
 from .history import History
 from .resume import Deferred, Resume
@@ -73,8 +73,8 @@ class Result(Expanded):
         g, that of the weights, which may be negative; ‖x‖ for gradient descent. For matrix sensing
         ‖U‖_F² there, and D with `blocks="columns"`.
     direction : (d,) array, for matrix sensing (d, r)
-        The unit vector with weights = scale·direction; the factor with X = scale·W Wᵀ or X = W D
-        Wᵀ.
+        The unit vector with weights = scale·direction; the factor with X = scale·W Wᵀ or
+        X = W D Wᵀ.
     norm : float
         ‖x‖; for matrix sensing the nuclear norm of X.
     loss : float
@@ -197,7 +197,7 @@ class Interrupted(KeyboardInterrupt):
         return Interrupted, (self.result,)
 
 
-def empty_grid(names: Iterable[str], shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
+def empty_columns(names: Iterable[str], shape: tuple[int, int, int]) -> dict[str, NDArray[Any]]:
     """The arrays of a sweep before anything ran: all undefined."""
     out: dict[str, NDArray[Any]] = {name: np.full(shape, np.nan) for name in names}
     out["num_steps"] = np.zeros(shape, dtype=np.int64)

@@ -28,9 +28,11 @@ class Resume:
     method, problem
         What ran; None after a round trip for the problem, and for a method that could not be
         pickled.
-    kind, state, clock, limit, judge
-        The backend that ran, its exact state, the step number the schedules are at, the loss that
-        counts as diverged, and what the judge saw.
+    kind : str
+        The backend that ran: for people, since any backend takes a state.
+    state, clock, divergence_loss, stopping
+        The exact state, the step number the schedules are at, the loss that counts as diverged, and
+        what the stopping rule saw.
     reduced : bool
         Whether reduced coordinates were asked for.
     axes : tuple
@@ -52,8 +54,8 @@ class Resume:
     kind: str
     state: Any
     clock: int
-    limit: Any
-    judge: Any
+    divergence_loss: Any
+    stopping: Any
     reduced: bool
     axes: tuple[Any, ...]
     working: Any = None
@@ -66,11 +68,10 @@ class Resume:
         if self.method is None:
             raise ValueError(
                 "start was pickled without its method, which could not be pickled (a lambda as a "
-                "step?), so it cannot be "
-                "told whether this method goes on or begins anew; use a function with a name, or "
-                "give scale and direction"
+                "step?), so it cannot be told whether this method goes on or begins anew; use a "
+                "function with a name, or give scale and direction"
             )
-        return _same_method(self.method, method) and self._same_problem(problem)
+        return self.method.is_same(method) and self._same_problem(problem)
 
     def _same_problem(self, problem: Any) -> bool:
         if self.problem is not None:
@@ -118,23 +119,6 @@ class Deferred:
         if self.function is None or not _can_be_pickled(self.problem):
             return Deferred, (None, None, ())
         return Deferred, (self.function, self.problem, self.arguments)
-
-
-def _same_method(a: Any, b: Any) -> bool:
-    """Whether two methods are of one class and have equal attributes, arrays entry by entry."""
-    if type(a) is not type(b):
-        return False
-    ours, theirs = getattr(a, "__dict__", {}), getattr(b, "__dict__", {})
-    return a is b or (
-        ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours)
-    )
-
-
-def _equal(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b)
-    except ValueError:  # arrays
-        return bool(np.array_equal(a, b))
 
 
 def _can_be_pickled(thing: Any) -> bool:

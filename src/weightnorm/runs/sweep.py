@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support import validate
-from .._support.validate import Vector
-from ..advice.foresight import outlook, rounding_decides, warn_of
-from ..engine.grid import compute_grid, require_table
+from .._support.numeric import Vector
+from ..advice.before_run import expected_warning, rounding_decides, rounding_felt, warn_of
+from ..engine.many_runs import require_table, run_many
 from ..methods.contract import Method
 from ..problems import Problem
-from .grids import COUNTS, Axis, grid_attributes, label_grid, method_coordinates
-from .run import MAX_STEPS, rounding_felt
+from .dataset import COUNTS, Axis, dataset_attributes, label_runs, method_coordinates
+from .run import MAX_STEPS
 
 if TYPE_CHECKING:
     import xarray
@@ -25,7 +25,7 @@ RECIPE = (
 )
 
 
-def sweep(
+def sweep(  # noqa: PLR0913
     problem: Problem,
     methods: Mapping[str, Method] | Callable[[float], Mapping[str, Method]],
     scales: Any,
@@ -104,23 +104,23 @@ def sweep(
         for name, method in table.items()
     }
     directions = problem.start_directions(directions, start_values)
-    problem.expect(directions)
+    problem.announce_starts(directions)
     limits = (tolerance, max_steps, coordinates, threads, progress, gradient_tolerance)
     _foresee(flat, problem, scales, directions, tolerance, coordinates)
-    grid = compute_grid(problem, flat, scales, directions, *limits)
+    grid = run_many(problem, flat, scales, directions, *limits)
     names, num_starts = list(tables[0]), grid.arrays["status"].shape[1]
     axes = [Axis("algorithm", names), Axis("start", range(num_starts)), Axis("scale", grid.scales)]
     if sizes is not None:
         axes.insert(0, Axis("step", sizes))
     shape, dims = tuple(len(axis.labels) for axis in axes), tuple(axis.name for axis in axes)
     stopping = (float(tolerance), int(max_steps), gradient_tolerance)
-    return label_grid(
+    return label_runs(
         {name: grid.arrays[name].reshape(shape) for name in (*problem.variables, *COUNTS)},
         problem.variables,
         axes,
         method_coordinates([list(table.values()) for table in tables], dims[:-2])
         | {name: (("start",)[: np.ndim(v)], v) for name, v in grid.starts.items()},
-        grid_attributes(grid.arrays["status"], RECIPE, *stopping),
+        dataset_attributes(grid.arrays["status"], RECIPE, *stopping),
     )
 
 
@@ -139,7 +139,7 @@ def _foresee(
     known = {
         name: say
         for name, m in methods.items()
-        if meant and (say := outlook(m, problem)) is not None
+        if meant and (say := expected_warning(m, problem)) is not None
     }
     if not felt and not known:
         return

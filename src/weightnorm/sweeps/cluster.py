@@ -75,7 +75,7 @@ def versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ShardAnswer:
     """What a worker gives back: the shards it finished, and what stopped it before the others."""
 
     done: list[Arrays]
@@ -85,7 +85,7 @@ class Answer:
     versions: dict[str, str]
 
 
-def work(config: SweepConfig, shards: list[Shard], compute: Compute = compute_shard) -> Answer:
+def work(config: SweepConfig, shards: list[Shard], compute: Compute = compute_shard) -> ShardAnswer:
     """Compute a batch of shards, on a worker."""
     done: list[Arrays] = []
     error: str | None = None
@@ -97,7 +97,7 @@ def work(config: SweepConfig, shards: list[Shard], compute: Compute = compute_sh
         error = "out of memory"
     except Exception as trouble:  # in words: not every exception survives being sent
         error = str(trouble) or type(trouble).__name__
-    return Answer(done, error, time.perf_counter() - begun, environment(), versions())
+    return ShardAnswer(done, error, time.perf_counter() - begun, environment(), versions())
 
 
 def require_same_versions(client: Any) -> None:
@@ -327,7 +327,7 @@ class _Sweep:
 
         if future.status == "finished":
             try:
-                answer: Answer = future.result(timeout=PATIENCE)
+                answer: ShardAnswer = future.result(timeout=PATIENCE)
             except Exception as trouble:  # its worker died before it could be fetched, mostly
                 self.unfetched += 1
                 if self.unfetched > MANY_TIMES:

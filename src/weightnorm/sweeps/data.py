@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support.files import is_regular
+from .._support.numeric import Array
 from ..problems.coordinates.factorisation import require_squares
 from ..tables.read import TableError, read_table, split_table
 
-Array = NDArray[np.float64]
 ZIP, NPY = b"PK", b"\x93NUMPY"  # how npz and npy files begin
 
 

@@ -22,13 +22,13 @@ from .._support.files import (
 )
 from .._support.pool import available_cores, run_all
 from ..problems.coordinates.factorisation import physical_memory
-from ..runs.grids import count_statuses, describe_statuses
+from ..runs.dataset import count_statuses, describe_statuses
 from .config import SweepConfig
 from .environment import environment
 from .labels import as_netcdf, assemble, require_same
 from .load import ConfigError, load_config
 from .origins import mixed, replaced, strangers
-from .plan import Plan, Shard, compute_shard, shapes_of
+from .plan import Shard, SweepPlan, compute_shard, shapes_of
 from .store import read_shard, remove_strays, shard_path, write_shard
 
 Progress = Callable[[int, int], None]
@@ -175,7 +175,7 @@ def run(
     require_writable_folder(folder, own=True)
     require_writable(path)
     written_by = None if overwrite else require_same(path, config)
-    plan = Plan(config)
+    plan = SweepPlan(config)
     _require_memory(config, plan)
     ledger = Ledger(config, folder, plan, progress, share)
     renewed = replaced(folder, plan, path, written_by)
@@ -209,7 +209,7 @@ def run(
     return Outcome(path, computed, reused, statuses, damaged, " ".join(filter(None, notes)))
 
 
-def _require_memory(config: SweepConfig, plan: Plan) -> None:
+def _require_memory(config: SweepConfig, plan: SweepPlan) -> None:
     """Refuse, before any work, results that do not fit into memory: the arrays, their file, and
     room for both.
     """
@@ -218,8 +218,7 @@ def _require_memory(config: SweepConfig, plan: Plan) -> None:
     if needed > there:
         raise ConfigError(
             f"the results of {runs:,} runs need about {needed / 2**30:.0f} GiB of memory at the "
-            "end, "
-            f"and this machine has {there / 2**30:.0f}; split the sweep into several files"
+            f"end, and this machine has {there / 2**30:.0f}; split the sweep into several files"
         )
 
 
@@ -231,7 +230,7 @@ class Ledger:
     config : SweepConfig
     folder : Path
         Of the store.
-    plan : Plan
+    plan : SweepPlan
     progress : callable or None
         Called as progress(shards_done, shards_in_all).
     share : (int, int)
@@ -242,7 +241,7 @@ class Ledger:
         self,
         config: SweepConfig,
         folder: Path,
-        plan: Plan,
+        plan: SweepPlan,
         progress: Progress | None,
         share: tuple[int, int],
     ) -> None:
@@ -335,7 +334,6 @@ def _impossible(config: SweepConfig, shard: Shard, what: str) -> ConfigError:
     """What cannot be computed, named by the values it came from."""
     values = ", ".join(f"{name} = {value}" for name, value in shard.problem.items())
     return ConfigError(
-        f"{config.name}: method {shard.method!r} on the problem with {values}, seed = "
-        f"{shard.seed} "
+        f"{config.name}: method {shard.method!r} on the problem with {values}, seed = {shard.seed} "
         f"cannot be run: {what}; change these values in the sweep file"
     )

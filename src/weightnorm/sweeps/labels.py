@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.files import UnwritableError
-from ..runs.grids import Axis, grid_attributes, label_grid, method_coordinates
+from ..runs.dataset import Axis, dataset_attributes, label_runs, method_coordinates
 from .config import SweepConfig
-from .plan import STARTS, Plan, Shard, shapes_of
+from .plan import STARTS, Shard, SweepPlan, shapes_of
 from .problems import START_SEEDS
 from .store import Arrays, read_shard
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def assemble(
-    config: SweepConfig, folder: Path, plan: Plan
+    config: SweepConfig, folder: Path, plan: SweepPlan
 ) -> tuple[xarray.Dataset, dict[str, Shard]]:
     """All shards of a sweep as one dataset, and the environments they come from, each with one of
     its shards.
@@ -63,13 +63,13 @@ def assemble(
         per_start = name == "start_perp_norm"
         coordinates[name] = ((*outer, "start"), each) if per_start else (outer, each[..., 0])
     stopping = (config.tolerance, config.max_steps, config.gradient_tolerance)
-    data = label_grid(
+    data = label_runs(
         {name: values.reshape(whole) for name, values in stored.items()},
         problems.variables,
         axes,
         coordinates,
         {"title": config.name}
-        | grid_attributes(stored["status"], recipe(config), *stopping)
+        | dataset_attributes(stored["status"], recipe(config), *stopping)
         | {
             "configuration": json.dumps(config.written(), sort_keys=True),
             "command": " ".join(sys.argv),

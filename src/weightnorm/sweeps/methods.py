@@ -9,17 +9,11 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
-from pydantic import (
-    Field,
-    Tag,
-    create_model,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, Tag, create_model, model_serializer, model_validator
 
-from ..methods import Training, schedules
+from ..methods import GradientMethod, schedules
 from ..methods.contract import Method
-from ..methods.registry import REGISTRY, Row
+from ..methods.registry import REGISTRY, Entry
 from ..methods.schedules import Step
 from .fields import NUMBER, TABLE, AtLeastZero, Count, Positive, Real, Seed, Strict, one_of
 
@@ -72,7 +66,7 @@ StepSpec = Annotated[
     Annotated[AtLeastZero, Tag(NUMBER)] | Annotated[ScheduledStep, Tag(TABLE)],
     one_of("a number or a schedule { schedule = … }"),
 ]
-_TRAINING = {field.name: field.default for field in fields(Training)}
+_TRAINING = {field.name: field.default for field in fields(GradientMethod)}
 _TYPES: dict[Any, Any] = {
     Step: StepSpec,
     float: Real,
@@ -80,17 +74,14 @@ _TYPES: dict[Any, Any] = {
     int: Count,
     str: str,
 }
-_BY_NAME: dict[str, Any] = {
-    "batch_size": Positive | None,
-    "clip": Real | None,
-    "seed": Seed | None,
-}  # narrower than their type
+# narrower than their type
+_BY_NAME: dict[str, Any] = {"batch_size": Positive | None, "clip": Real | None, "seed": Seed | None}
 
 
 class Spec(Strict):
     """The parameters of one method; the class of each is made from its row."""
 
-    row: ClassVar[Row]
+    row: ClassVar[Entry]
     kind: str
 
     def build(self) -> Method:
@@ -102,8 +93,8 @@ class Spec(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        built: Any = self.build()
-        if getattr(built, "sampling", None) is not None and getattr(self, "seed", None) is None:
+        built = self.build()
+        if built.sampling is not None and getattr(self, "seed", None) is None:
             raise ValueError(
                 "seed is missing: batch_size and label_noise need one, so that the sweep can be "
                 "repeated"
@@ -126,7 +117,7 @@ def _step(value: Any) -> Step:
     return value.build() if isinstance(value, ScheduledStep) else value
 
 
-def _spec(row: Row) -> type[Spec]:
+def _spec(row: Entry) -> type[Spec]:
     """The table of a method, from its row and the fields of its class."""
     known, types = {field.name: field for field in fields(row.method)}, get_type_hints(row.method)
     keys: dict[str, Any] = {"kind": (Literal[row.name], ...)}

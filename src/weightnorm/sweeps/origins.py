@@ -13,7 +13,7 @@ import numpy as np
 from .._support.sources import AT, ENDING, count_outdated, outdated
 from .config import SweepConfig
 from .environment import AGREE, differences, environment
-from .plan import Plan, Shard, compute_shard, shapes_of
+from .plan import Shard, SweepPlan, compute_shard, shapes_of
 from .store import STEM, Arrays, environment_at, read_shard, shard_path
 
 
@@ -74,14 +74,14 @@ def _difference(a: Arrays, b: Arrays) -> tuple[float, bool]:
     return worst, same
 
 
-def replaced(folder: Path, plan: Plan, path: Path, written_by: str | None) -> str:
+def replaced(folder: Path, plan: SweepPlan, path: Path, written_by: str | None) -> str:
     """That what is on disk was computed by other code, and is computed anew; "" otherwise.
 
     Parameters
     ----------
     folder : Path
         Of the store.
-    plan : Plan
+    plan : SweepPlan
         What is about to be computed.
     path : Path
         Of the finished file.
@@ -103,7 +103,7 @@ def replaced(folder: Path, plan: Plan, path: Path, written_by: str | None) -> st
     )
 
 
-def strangers(folder: Path, plan: Plan) -> str:
+def strangers(folder: Path, plan: SweepPlan) -> str:
     """That the store has shards which other code, or an older format, wrote; "" otherwise.
 
     They are neither read nor touched.
@@ -112,7 +112,7 @@ def strangers(folder: Path, plan: Plan) -> str:
     ----------
     folder : Path
         Of the store.
-    plan : Plan
+    plan : SweepPlan
         Whose shards are all there.
 
     Returns

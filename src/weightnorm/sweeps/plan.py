@@ -14,8 +14,8 @@ import numpy as np
 
 from .._support.blas import one_thread
 from .._support.sources import AT, SWEEPS, code
-from ..engine.grid import compute_grid
-from ..runs.grids import COUNTS
+from ..engine.many_runs import run_many
+from ..runs.dataset import COUNTS
 from .config import SweepConfig
 from .methods import MethodSpec
 
@@ -49,7 +49,7 @@ class Shard:
     place: int = 0
 
 
-class Plan:
+class SweepPlan:
     """All shards of a sweep, in a fixed order, each made when it is asked for.
 
     Parameters
@@ -66,7 +66,7 @@ class Plan:
     >>> from weightnorm.sweeps.config import SweepConfig
     >>> methods = {"gd": {"kind": "gd", "step": 0.1}}
     >>> seeds, starts = {"seeds": 1_000_000}, {"scales": [1.0]}
-    >>> plan = Plan(SweepConfig(name="a", problems=seeds, starts=starts, methods=methods))
+    >>> plan = SweepPlan(SweepConfig(name="a", problems=seeds, starts=starts, methods=methods))
     >>> len(plan), next(iter(plan)).seed
     (1000000, 0)
     """
@@ -156,7 +156,7 @@ def _compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
     directions = config.problems.directions(shard.problem, shard.seed, count)
     method = {shard.method: config.tables()[shard.place][shard.method].build()}
     scales, limits = config.starts.scale_list(), (config.tolerance, config.max_steps)
-    grid = compute_grid(
+    grid = run_many(
         problem,
         method,
         scales,
@@ -166,5 +166,16 @@ def _compute_shard(config: SweepConfig, shard: Shard) -> dict[str, Any]:
         gradient_tolerance=config.gradient_tolerance,
     )
     arrays = {name: values[0] for name, values in grid.arrays.items()}
-    known = {name: np.broadcast_to(values, count) for name, values in grid.starts.items()}
+    starts = grid.starts or _known_of_starts(problem, directions)
+    known = {name: np.broadcast_to(values, count) for name, values in starts.items()}
     return {name: {**arrays, **known}[name] for name in shapes_of(config)}
+
+
+def _known_of_starts(problem: Any, directions: Any) -> dict[str, Any]:
+    """‖x*‖ and ‖w0⊥‖ beside runs of a method in full coordinates, which has no use for them."""
+    if not problem.is_least_squares:
+        return {}
+    space = problem.reduce()
+    entered = space.enter(problem.unit_directions(directions, False))
+    size = np.linalg.norm(space.problem.reference)
+    return {"minimum_norm": size, "start_perp_norm": np.abs(entered[:, -1])}

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Discriminator, Field, PrivateAttr, Tag, ValidationInfo, model_validator
 
+from .._support.numeric import Array
 from ..datasets import (
     make_generalized_linear,
     make_regression,
@@ -33,7 +33,6 @@ from .fields import (
     Strict,
 )
 
-Array = NDArray[np.float64]
 Values = dict[str, Any]
 LossName = Literal["squared", "logistic", "poisson", "huber"]
 START_SEEDS = 1_000_003  # start i of seed s has the seed s · START_SEEDS + i

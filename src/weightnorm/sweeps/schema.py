@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from ..methods import Training
-from ..methods.registry import REGISTRY, Row
+from ..methods import GradientMethod
+from ..methods.registry import REGISTRY, Entry
 from .config import Range, Starts, SweepConfig
 from .methods import SPECS, STEP_KINDS
 from .problems import KINDS, START_SEEDS
@@ -99,9 +99,9 @@ def _fields(model: Any) -> Iterator[tuple[str, str, str]]:
         yield name, shown, field.description or ""
 
 
-def _parameters(row: Row) -> Iterator[tuple[str, str, str]]:
+def _parameters(row: Entry) -> Iterator[tuple[str, str, str]]:
     """The keys of a method, with the meaning its class gives them."""
-    meanings = _documented(Training) | _documented(row.method) | IN_A_FILE
+    meanings = _documented(GradientMethod) | _documented(row.method) | IN_A_FILE
     for name, default, _ in _fields(SPECS[row.name]):
         if name != "kind":
             yield name, default, meanings.get(name, "")

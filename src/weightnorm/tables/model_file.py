@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from .._support.files import is_regular
+from .._support.numeric import Array
 from ..estimators.probabilities import log_probabilities
 from .read import TableError
 
-Array = NDArray[np.float64]
 FORMAT = "weightnorm model 1"
 LABELS = (str, int, float, bool)
 KINDS = ("regressor", "counts", "classifier")

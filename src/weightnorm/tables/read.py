@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from .._support.files import is_regular
-from ..problems.coordinates.factorisation import LARGEST
+from .._support.numeric import LARGEST
 
 LARGEST_TARGET = 1e100  # held-out predictions may be off by many orders of magnitude more
 
@@ -270,6 +270,5 @@ def _check_target(name: str, values: Any) -> None:
     if largest > LARGEST_TARGET or 0.0 < largest < 1.0 / LARGEST_TARGET:
         raise TableError(
             f"the target {name!r} has values up to {largest:.3g}, whose squares over- or underflow "
-            "in the scores; "
-            f"rescale it to between {1.0 / LARGEST_TARGET:g} and {LARGEST_TARGET:g}"
+            f"in the scores; rescale it to between {1.0 / LARGEST_TARGET:g} and {LARGEST_TARGET:g}"
         )

@@ -16,7 +16,7 @@ import torch
 
 from .._support.pool import share
 from ._blocks import NEAR, Layout
-from ._options import Options
+from ._options import StepOptions
 
 TYPES = {torch.float32: np.float32, torch.float64: np.float64}
 PLAIN = (torch.Tensor, torch.nn.Parameter)  # a subclass may keep its numbers elsewhere
@@ -107,7 +107,7 @@ def has_memory(tensor: Any) -> bool:
         return True
 
 
-def compiled_steps(table: Table, options: Options, projects: bool) -> None:
+def compiled_steps(table: Table, options: StepOptions, projects: bool) -> None:
     """Make the steps of parameters of one type, whose table was made just now."""
     from ..engine.kernels.rows import rows_step
 
@@ -138,7 +138,7 @@ def _increment_versions(parameters: list[Any]) -> None:
                 torch.autograd.graph.increment_version(p)
 
 
-def _numbers(options: Options, kind: Any) -> Any:
+def _numbers(options: StepOptions, kind: Any) -> Any:
     """What the kernel's docstring names, in the type of the arrays."""
     limits = np.finfo(kind)
     return np.array(

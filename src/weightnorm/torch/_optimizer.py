@@ -13,7 +13,7 @@ from . import _state
 from ._blocks import Layout, is_distributed, known_layout, layout, overlaps, working, write
 from ._checkpoint import check_saved
 from ._compiled import Table, compiled_steps, has_memory, table_row
-from ._options import Options, check_options
+from ._options import StepOptions, check_options
 from ._rules import Block, functional, in_place, plain_step
 
 
@@ -22,7 +22,7 @@ class Work:
     """What a step does to a group: by the kernel, for parameters in tables, and otherwise."""
 
     group: dict[str, Any]
-    options: Options
+    options: StepOptions
     blocks: list[Block] = field(default_factory=list)
     tables: dict[torch.dtype, Table] = field(default_factory=dict)
 
@@ -32,7 +32,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
 
     normalises: ClassVar[bool]  # rPGD: w is a unit vector after every step
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         params: Any,
         lr: Any,
@@ -259,7 +259,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
     def _prepared(self, group: dict[str, Any]) -> Work:
         """The work of a step on a group, with all that it needs checked."""
         if torch.compiler.is_compiling():
-            work = Work(group, Options.of(group, traced=True))
+            work = Work(group, StepOptions.of(group, traced=True))
             lists: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
             self._init_group(group, *lists)
             for p, G, w, g, n, w_buffer, g_buffer in zip(*lists, strict=True):
@@ -267,7 +267,7 @@ class ScaleDirectionOptimizer(torch.optim.Optimizer):
                 work.blocks.append(Block(p, G, w, g, n, w_buffer, g_buffer, at))
             return work
         check_options(group)
-        work = Work(group, Options.of(group, traced=group["differentiable"]))
+        work = Work(group, StepOptions.of(group, traced=group["differentiable"]))
         work.options.check_range(lambda: self._types(group))
         tables = work.tables
         fast = group["foreach"] is None and not work.options.still and not group["differentiable"]

@@ -22,7 +22,7 @@ SMALLEST_MAX = 65504.0  # of float16, the type with the smallest largest number
 
 
 @dataclass(frozen=True)
-class Options:
+class StepOptions:
     """What a step needs to know besides its tensors."""
 
     lr: Any
@@ -35,7 +35,7 @@ class Options:
     still: bool  # a learning rate of zero: only the buffers change
 
     @classmethod
-    def of(cls, group: dict[str, Any], traced: bool) -> Options:
+    def of(cls, group: dict[str, Any], traced: bool) -> StepOptions:
         """The options of a group; rates as numbers unless the step is `traced`.
 
         Operations with numbers need no tensor made of them.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ._blocks import NEAR, Layout, block_dot, is_distributed, safe_norm
-from ._options import Options
+from ._options import StepOptions
 
 
 class Block(NamedTuple):
@@ -54,7 +54,7 @@ class Block(NamedTuple):
         return s, b, -b * s / self.norm
 
 
-def functional(block: Block, options: Options) -> dict[str, Any]:
+def functional(block: Block, options: StepOptions) -> dict[str, Any]:
     """The state after a step, and the parameter, all as new tensors.
 
     The plain form: for derivatives through a step, compilers, and tensors spread over processes.
@@ -88,7 +88,7 @@ def functional(block: Block, options: Options) -> dict[str, Any]:
     return new | {"direction": w, "scale": g, "direction_norm": norm, "parameter": w * (g / norm)}
 
 
-def in_place(blocks: list[Block], options: Options, together: bool) -> None:
+def in_place(blocks: list[Block], options: StepOptions, together: bool) -> None:
     """The same for several parameters of one type and device, written into their tensors.
 
     They all turn, or none does. `together` makes each operation for all of them before the next.
@@ -110,7 +110,9 @@ def in_place(blocks: list[Block], options: Options, together: bool) -> None:
         _write(blocks, options)
 
 
-def _turn(blocks: list[Block], lists: tuple[Any, ...], options: Options, together: bool) -> None:
+def _turn(
+    blocks: list[Block], lists: tuple[Any, ...], options: StepOptions, together: bool
+) -> None:
     """The steps of the directions W, with ∇_w = B·G − A·W."""
     W, G, A, B = lists
     lr, beta = options.lr, options.momentum
@@ -153,7 +155,7 @@ def _add_products(into: Any, one: Any, other: Any, factor: float, together: bool
         tensor.addcmul_(a, b, value=factor)
 
 
-def _move_scales(blocks: list[Block], slopes: Any, options: Options) -> None:
+def _move_scales(blocks: list[Block], slopes: Any, options: StepOptions) -> None:
     scales = [block.scale for block in blocks]
     if options.decay:
         torch._foreach_add_(slopes, scales, alpha=options.decay)
@@ -169,7 +171,7 @@ def _move_scales(blocks: list[Block], slopes: Any, options: Options) -> None:
         torch._foreach_add_(scales, slopes, alpha=-options.ratio * options.lr)
 
 
-def _write(blocks: list[Block], options: Options) -> None:
+def _write(blocks: list[Block], options: StepOptions) -> None:
     """The norms of the moved directions, and the parameters."""
     for block in blocks:
         w, p = block.direction, block.parameter
@@ -186,7 +188,7 @@ def _write(blocks: list[Block], options: Options) -> None:
             p.copy_(w * factor)
 
 
-def plain_step(vectors: list[tuple[Any, Any, Any]], options: Options) -> None:
+def plain_step(vectors: list[tuple[Any, Any, Any]], options: StepOptions) -> None:
     """A step of torch's SGD for what has no blocks: parameters, gradients and buffers."""
     lr, beta = options.lr, options.momentum
     plain = isinstance(lr, float) and not beta and not options.maximize
@@ -205,7 +207,7 @@ def plain_step(vectors: list[tuple[Any, Any, Any]], options: Options) -> None:
             p.sub_(lr * G)
 
 
-def _divisor(w: Any, axes: tuple[int, ...], options: Options, unit: bool) -> Any:
+def _divisor(w: Any, axes: tuple[int, ...], options: StepOptions, unit: bool) -> Any:
     """The norms of the moved directions, to divide by: 1 where there is nothing to normalise.
 
     That is a direction of zeros, and a `unit` one that has hardly moved: a step of nothing changes

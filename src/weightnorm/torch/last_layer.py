@@ -82,7 +82,7 @@ class LastLayer:
         return f"LastLayer({told})"
 
 
-def predict_last_layer(
+def predict_last_layer(  # noqa: PLR0913
     features: Any,
     targets: Any,
     layer: Any,

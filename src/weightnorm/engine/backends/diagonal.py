@@ -4,15 +4,19 @@ problem each if need be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._support.moved import by_old_names
+from ..._support.numeric import Array
 from ..._support.pool import share
-from ...methods.contract import Array, Method, State
+from ...methods.contract import Method
 from ...methods.registry import COMPILED
-from ...methods.schedules import bind_steps
+from ...methods.state import State
+from ...methods.steps import bind_steps
+from ...methods.training import BUFFERS
 from ...problems.coordinates.reduction import Diagonal
 from ..batch import (
     Batch,
@@ -25,30 +29,15 @@ from ..batch import (
     safe_norm,
 )
 from ..kernels import diagonal_kernel
+from ..kernels.arguments import Diagonals, LaneBlocks, Lanes, Rule, StepValues, plain
 
 # runs from which, and coordinates up to which, wide lanes pay: then all is in cache
-WIDE_FROM, WIDE_UP_TO = (
-    12,
-    64,
-)
+WIDE_FROM, WIDE_UP_TO = 12, 64
 PARTS_PER_THREAD = 4  # so that a core that wakes up late has less to do
 WORTH_A_THREAD = 2**19  # coordinates updated in all lanes of a block: some milliseconds
 
 
-@dataclass(frozen=True, eq=False)
-class RawState:
-    """The exact state of n runs between two calls of the kernel: vectors and buffers (n, rank),
-    fields (n, NUM_FIELDS).
-    """
-
-    vectors: Array
-    buffers: Array
-    fields: Array
-
-    @property
-    def dimension(self) -> int:
-        """Of the coordinates: the rank, and one for what the data cannot see."""
-        return int(self.vectors.shape[1]) + 1
+__getattr__ = by_old_names(__name__)
 
 
 class DiagonalBatch(Batch):
@@ -59,97 +48,99 @@ class DiagonalBatch(Batch):
     method : a registered method
     problem : Diagonal
     start : Start
-    low : float
+    stop_loss : float
         The loss at which runs stop.
     threads : int
         Blocks are shared out among so many; the numbers of a run do not depend on it.
     """
 
-    uses_threads = True
+    uses_threads, keeps_lanes = True, True
 
     def __init__(
-        self, method: Method, problem: Diagonal, start: Start, low: float, threads: int = 1
+        self, method: Method, problem: Diagonal, start: Start, stop_loss: float, threads: int = 1
     ) -> None:
         kernels = self._kernels = diagonal_kernel(
             wide=len(start.scale) >= WIDE_FROM and problem.dimension <= WIDE_UP_TO
         )
         self.method, self.problem, self.schedules = method, problem, method.schedules
         self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
-        self._momentum: float = method.momentum  # type: ignore[attr-defined]
-        self._nesterov: bool = method.nesterov  # type: ignore[attr-defined]
+        self._momentum = method.momentum
+        self._rule = Rule(self._code, method.momentum, method.nesterov)
         self._steps = bind_steps(method, problem)
         self._powers = np.array(
             [power for step in self._steps for power in (step.scale_power, step.norm_power)]
         )
-        raw = start.state if isinstance(start.state, RawState) else self._fresh(start.state)
-        width = problem.dimension - 1
-        if (raw.vectors.shape[1], raw.buffers.shape[1]) != (width, width if self._momentum else 0):
-            raise other_coordinates(raw.vectors.shape[1] + 1, problem.dimension)
-        fields = raw.fields.copy()
-        fields[:, kernels.LOW] = 2.0 * (low - problem.floor)
+        vectors, buffers, fields = self._rows(start.state)
+        fields[:, kernels.STOP_LOSS] = 2.0 * (stop_loss - problem.floor)
+        fields[:, kernels.DIVERGENCE_LOSS] = 2.0 * (start.divergence_loss - problem.floor)
         self._count, self._width = len(fields), kernels.WIDTH
         self._blocks = -(-self._count // kernels.WIDTH)
-        self._curvatures, self._shift = (
-            self._of_problem(a) for a in (problem.curvatures, -problem.target)
-        )
+        self._lane_bits = 1 << np.arange(kernels.WIDTH)
+        curvatures, shift = self._of_problem(problem.curvatures), self._of_problem(-problem.target)
+        self._diagonals = Diagonals(curvatures, shift, problem.dimension - 1)
         self._threads, most = (
             threads,
             1 if threads == 1 else min(threads * PARTS_PER_THREAD, self._blocks),
         )
         # one per part of a call, kept by the kernel: all the same
         self._clocks = np.full(most, start.clock, dtype=np.int64)
-        self._now = [self._to_lanes(a) for a in (raw.vectors, raw.buffers, fields)]
-        self._spare = [np.empty_like(a) for a in self._now[:2]]
-        self._final = [a.copy() for a in self._now]
+        self._now = Lanes._make(self._to_lanes(a) for a in (vectors, buffers, fields))
+        self._spare = Lanes._make(np.empty_like(a) for a in (*self._now[:2], np.empty(0)))
+        self._final = Lanes._make(a.copy() for a in self._now)
         self._alive = self._bits(np.ones(self._count, dtype=bool))
         self._ended_at = np.zeros(self._blocks * self._width, dtype=np.int64)
         self.advance(0)
 
-    def set_limit(self, limit: Array) -> None:
+    def set_divergence_loss(self, divergence_loss: Array) -> None:
         """Set the loss beyond which a run has diverged."""
-        for fields in (self._now[2], self._final[2]):
-            twice = self._padded(2.0 * (limit - self.problem.floor))
-            self._field(fields, self._kernels.LIMIT)[:] = twice.reshape(-1, self._width)
-        beyond = ~(self.loss <= limit)
+        for fields in (self._now.fields, self._final.fields):
+            twice = self._padded(2.0 * (divergence_loss - self.problem.floor))
+            self._field(fields, self._kernels.DIVERGENCE_LOSS)[:] = twice.reshape(-1, self._width)
+        beyond = ~(self.loss <= divergence_loss)
         if beyond.any():
             self.retire(beyond)
 
-    def _fresh(self, state: State) -> RawState:
-        kernels, has_scale = self._kernels, self.method.has_scale
+    def _rows(self, state: State) -> tuple[Array, Array, Array]:
+        """Vectors and buffers (n, rank), and fields (n, NUM_FIELDS), of a state."""
+        kernels, arrays = self._kernels, state.arrays
+        buffer = arrays.get(BUFFERS[0], np.zeros_like(state.vector))
+        for found in (state.vector, buffer):
+            if found.shape[1] != self.problem.dimension:
+                raise other_coordinates(found.shape[1], self.problem.dimension)
         fields = np.zeros((len(state.scale), kernels.NUM_FIELDS))
-        perp = state.vector[:, -1]
         fields[:, kernels.SCALE] = state.scale
-        fields[:, kernels.INVERSE_NORM] = (
-            1.0 / np.linalg.norm(state.vector, axis=1) if has_scale else 1.0
-        )
-        fields[:, kernels.PERP] = perp
-        fields[:, kernels.PERP_WEIGHT] = 1.0
-        # then p has a buffer, and both stay as they are
+        fields[:, kernels.INVERSE_NORM] = self._inverse_norm(state)
+        perp = fields[:, kernels.PERP] = arrays.get("perp_mantissa", state.vector[:, -1])
+        exponent = fields[:, kernels.PERP_EXPONENT] = arrays.get("perp_exponent", 0.0)
+        fields[:, kernels.SCALE_BUFFER] = arrays.get(BUFFERS[1], 0.0)
+        fields[:, kernels.PERP_BUFFER] = buffer[:, -1]
+        # p that has a buffer, or has gone through zero, stays as it is
         apart = self._momentum and self._code == kernels.WEIGHT_NORM
-        fields[:, kernels.PERP_LOW] = (
-            -np.inf if apart else np.where(perp > 0, 2.0**-kernels.PERP_BITS, -np.inf)
-        )
-        fields[:, kernels.PERP_HIGH] = np.inf
+        lowest = np.where(perp > 0, 2.0**-kernels.PERP_BITS, -np.inf)
+        fields[:, kernels.PERP_LOW] = -np.inf if apart else lowest
+        fields[:, kernels.PERP_HIGH] = np.where(exponent == 0.0, np.inf, 1.0)
+        fields[:, kernels.PERP_WEIGHT] = exponent == 0.0
         fields[:, kernels.VECTOR_FACTOR] = self._steps[0].factor
         fields[:, kernels.SCALE_FACTOR] = self._steps[1].factor
-        fields[:, kernels.LIMIT] = np.inf
-        vectors = state.vector[:, :-1]
-        return RawState(
-            vectors,
-            np.zeros_like(vectors) if self._momentum else np.zeros((len(fields), 0)),
-            fields,
-        )
+        width = self.problem.dimension - 1 if self._momentum else 0
+        return state.vector[:, :-1], buffer[:, :width], fields
+
+    def _inverse_norm(self, state: State) -> Any:
+        """What the vector is still to be multiplied by to be a unit vector; 1 without a scale."""
+        if "inverse_norm" in state.arrays:
+            return state["inverse_norm"]
+        return 1.0 / np.linalg.norm(state.vector, axis=1) if self.method.has_scale else 1.0
 
     @staticmethod
     def can_run(method: Method) -> bool:
-        """Whether the lanes have exactly this rule, and no random steps."""
-        plain = method.plain_rule and method.sampling is None  # type: ignore[attr-defined]
-        return diagonal_kernel().COMPILED and plain
+        """Whether the lanes have all that its steps have."""
+        return diagonal_kernel().COMPILED and method.features <= {"momentum"}
 
     @property
-    def limit(self) -> Array:
+    def divergence_loss(self) -> Array:
         """The loss beyond which a run has diverged."""
-        return np.asarray(self.problem.floor + 0.5 * self.raw().fields[:, self._kernels.LIMIT])
+        fields = self._now_or_final().fields
+        return np.asarray(self.problem.floor + 0.5 * fields[:, self._kernels.DIVERGENCE_LOSS])
 
     @property
     def clock(self) -> int:
@@ -159,8 +150,8 @@ class DiagonalBatch(Batch):
     @property
     def alive(self) -> NDArray[np.bool_]:
         """Which runs still go on."""
-        bits = (self._alive[:, None] >> np.arange(self._width)) & 1
-        return np.asarray(bits.ravel()[: self._count] == 1)
+        found = (self._alive[:, None] & self._lane_bits) != 0
+        return np.asarray(found.ravel()[: self._count])
 
     @property
     def ended_at(self) -> NDArray[np.int64]:
@@ -171,7 +162,7 @@ class DiagonalBatch(Batch):
     def loss(self) -> Array:
         """The loss at the current iterate, or at the last one of a run that ended."""
         now, final = (
-            self._field(a[2], self._kernels.LOSS).ravel()[: self._count]
+            self._field(a.fields, self._kernels.LOSS).ravel()[: self._count]
             for a in (self._now, self._final)
         )
         return np.asarray(self.problem.floor + 0.5 * np.where(self.alive, now, final))
@@ -179,7 +170,9 @@ class DiagonalBatch(Batch):
     @property
     def has_zero_scale(self) -> bool:
         """Whether any run has a scale of exactly zero now."""
-        return self.method.has_scale and not self._field(self._now[2], self._kernels.SCALE).all()
+        return (
+            self.method.has_scale and not self._field(self._now.fields, self._kernels.SCALE).all()
+        )
 
     @property
     def size(self) -> int:
@@ -193,7 +186,7 @@ class DiagonalBatch(Batch):
         first = self.clock
         rows = multiples(every, first, first + count) if every else np.empty(0, dtype=np.int64)
         record = np.empty((rows.size, self._kernels.NUM_RECORDED, self._width))
-        values = tuple(np.append(step.values(first, count), 0.0) for step in self._steps)
+        values = tuple(step.values_and_end(first, count) for step in self._steps)
         blocks = np.flatnonzero(self._alive)
         parts = min(
             len(self._clocks),
@@ -224,63 +217,63 @@ class DiagonalBatch(Batch):
         every: int,
         record: Array,
     ) -> None:
-        self._kernels.advance(
-            self._code,
-            self._curvatures,
-            self._shift,
-            self.problem.dimension - 1,
-            self._now[0],
-            self._spare[0],
-            self._now[1],
-            self._spare[1],
-            self._now[2],
-            *self._final,
-            blocks,
-            self._alive,
-            self._ended_at,
-            *values,
-            self._powers,
-            self._momentum,
-            self._nesterov,
-            clock,
-            every,
-            record,
-        )
+        lanes = self._now, self._spare, self._final
+        which = LaneBlocks(blocks, self._alive, self._ended_at)
+        steps = StepValues(values[0], values[1], self._powers)
+        groups = plain(self._rule, self._diagonals, *lanes, which, steps)
+        self._kernels.advance(*groups, clock, every, record)
 
-    def raw(self) -> RawState:
-        """The exact state of each run, to go on from later."""
+    def _now_or_final(self) -> Lanes:
+        """Vectors and buffers (n, rank), and fields (n, NUM_FIELDS), of each run where it is or
+        ended.
+        """
         alive = self.alive[:, None]
         pairs = zip(self._now, self._final, strict=True)
-        return RawState(
-            *(np.where(alive, self._from_lanes(a), self._from_lanes(b)) for a, b in pairs)
-        )
+        return Lanes(*(np.where(alive, self._from_lanes(a), self._from_lanes(b)) for a, b in pairs))
 
-    def state(self) -> RawState:
-        """That of the first run."""
-        raw = self.raw()
-        return RawState(raw.vectors[:1], raw.buffers[:1], raw.fields[:1])
+    def state(self) -> State:
+        """The exact state of the first run, to go on from later."""
+        return self.states(slice(1))
+
+    def states(self, which: slice = slice(None)) -> State:
+        """The exact state of these runs: the kernel's own vector with the norm it is still to be
+        divided by, and p with its mantissa and exponent.
+        """
+        vectors, buffers, fields = (a[which] for a in self._now_or_final())
+        kernels = self._kernels
+        mantissa, exponent = fields[:, kernels.PERP], fields[:, kernels.PERP_EXPONENT]
+        perp = self._perp(mantissa, exponent)
+        state = State(np.column_stack([vectors, perp]), fields[:, kernels.SCALE]).also(
+            inverse_norm=fields[:, kernels.INVERSE_NORM],
+            perp_mantissa=mantissa,
+            perp_exponent=exponent,
+        )
+        if not self._momentum:
+            return state
+        whole = np.column_stack([buffers, fields[:, kernels.PERP_BUFFER]])
+        return state.also(vector_buffer=whole, scale_buffer=fields[:, kernels.SCALE_BUFFER])
 
     def position(self, first_only: bool = False) -> Position:
         """Where each run stands, or ended; all at once is cheap."""
-        raw, kernels = self.raw(), self._kernels
+        (vectors, _, fields), kernels = self._now_or_final(), self._kernels
         with np.errstate(over="ignore", invalid="ignore"):
-            inverse = raw.fields[:, kernels.INVERSE_NORM]
-            perp = self._perp(raw.fields[:, kernels.PERP], raw.fields[:, kernels.PERP_EXPONENT])
-            vector = np.column_stack([raw.vectors, perp])
+            inverse = fields[:, kernels.INVERSE_NORM]
+            perp = self._perp(fields[:, kernels.PERP], fields[:, kernels.PERP_EXPONENT])
+            vector = np.column_stack([vectors, perp])
             if not self.method.has_scale:
                 norm = safe_norm(vector, inverse)
                 safe = np.where(norm > 0, norm, 1.0)
                 return Position(vector / safe[:, None], norm, np.ones_like(norm), perp / safe)
             length = 1.0 / inverse if self._code == kernels.WEIGHT_NORM else np.ones_like(inverse)
             return Position(
-                vector * inverse[:, None], raw.fields[:, kernels.SCALE], length, perp * inverse
+                vector * inverse[:, None], fields[:, kernels.SCALE], length, perp * inverse
             )
 
     def retire(self, which: NDArray[np.bool_]) -> None:
         """End these runs where they stand."""
-        raw, alive = self.raw(), self.alive
+        now, alive = self._now_or_final(), self.alive
         self._ended_at[: self._count] = self.ended_at
-        for final, rows in zip(self._final, (raw.vectors, raw.buffers, raw.fields), strict=True):
+        for final, rows in zip(self._final, now, strict=True):
             final[:] = self._to_lanes(rows)
         self._alive[:] = self._bits(alive & ~which)
 
@@ -328,4 +321,4 @@ class DiagonalBatch(Batch):
     def _bits(self, alive: NDArray[np.bool_]) -> NDArray[np.int64]:
         bits = np.zeros(self._blocks * self._width, dtype=np.int64)
         bits[: self._count] = alive
-        return np.asarray((bits.reshape(-1, self._width) << np.arange(self._width)).sum(axis=1))
+        return np.asarray((bits.reshape(-1, self._width) * self._lane_bits).sum(axis=1))

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._support.numeric import Array
 from ..._support.pool import share
-from ...methods.contract import Array, Method, State
+from ...methods.contract import Method
 from ...methods.registry import COMPILED
-from ...methods.schedules import bind_steps
+from ...methods.state import State
+from ...methods.steps import bind_steps
 from ...methods.training import BUFFERS
 from ..batch import (
     Batch,
@@ -45,7 +47,7 @@ class ModelBatch(Batch):
     method : a registered method without random steps
     problem : ReducedModel
     start : Start
-    low : float
+    stop_loss : float
         The loss at which runs stop.
     threads : int
         Blocks are shared out among so many; the numbers of a run do not depend on it.
@@ -54,7 +56,7 @@ class ModelBatch(Batch):
     uses_threads = True
 
     def __init__(
-        self, method: Any, problem: Any, start: Start, low: float, threads: int = 1
+        self, method: Any, problem: Any, start: Start, stop_loss: float, threads: int = 1
     ) -> None:
         state: State = start.state
         if state.vector.shape[1] != problem.dimension:
@@ -66,7 +68,7 @@ class ModelBatch(Batch):
         count = len(state.scale)
         kernels = self._kernels = model_kernel(lone=count == 1)
         self.method, self.problem, self.schedules = method, problem, method.schedules
-        self._low, self._perp_units, self._threads = low, start.perp_units, threads
+        self._stop_loss, self._perp_units, self._threads = stop_loss, start.perp_units, threads
         self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
         self._loss_code = getattr(kernels, problem.kernel)
         self._steps = bind_steps(method, problem)
@@ -85,14 +87,13 @@ class ModelBatch(Batch):
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
         self.loss = np.full(count, np.nan)
-        self.limit = np.full(count, np.inf) if start.limit is None else start.limit
+        self.divergence_loss = start.divergence_loss
         self.advance(0)
 
     @staticmethod
     def can_run(method: Method) -> bool:
-        """Whether the method has a plain rule, and no random steps."""
-        plain = method.plain_rule and method.sampling is None  # type: ignore[attr-defined]
-        return model_kernel().COMPILED and plain
+        """Whether the kernel has all that its steps have."""
+        return model_kernel().COMPILED and method.features <= {"momentum"}
 
     @property
     def clock(self) -> int:
@@ -118,7 +119,7 @@ class ModelBatch(Batch):
             return None
         steps = multiples(every, first, first + count) if every else np.empty(0, dtype=np.int64)
         record = np.full((steps.size, 4), np.nan)
-        values = (np.append(step.values(first, count) * step.factor, 0.0) for step in self._steps)
+        values = (step.values_and_end(first, count) * step.factor for step in self._steps)
         rest = (*values, self._powers, self.method.momentum, self.method.nesterov, every, record)
         blocks = -(-going.size // self._kernels.RUNS)
         worth = 1 + going.size * self._matrix.size * count // WORTH_A_THREAD
@@ -149,11 +150,11 @@ class ModelBatch(Batch):
             self._scale,
             *self._buffers,
             self.loss,
-            self.limit,
+            self.divergence_loss,
             self.alive,
             self.ended_at,
             order,
-            self._low,
+            self._stop_loss,
             *rest,
         )
 
@@ -174,7 +175,7 @@ class ModelBatch(Batch):
                 if every and (first + i) % every == 0:
                     w = self._vectors[0]
                     next(rows)[:] = loss, self._scale[0], w @ w, w[-1]
-                self.alive[0] = self._low < loss <= self.limit[0]
+                self.alive[0] = self._stop_loss < loss <= self.divergence_loss[0]
                 if not self.alive[0] or i == len(vector_values) - 1:
                     break
                 np.matmul(predictions, self._matrix, out=x)

@@ -10,18 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support.interrupts import held
-from ...methods.contract import Array, Evaluation, Method, State, block_norm, expand
-from ...methods.schedules import StepSize, bind_steps
-from ..batch import (
-    Batch,
-    Position,
-    Records,
-    Start,
-    gather,
-    multiples,
-    position_of,
-    weights_scale,
-)
+from ..._support.numeric import Array
+from ...methods.contract import Method
+from ...methods.state import Evaluation, State, block_norm, expand
+from ...methods.steps import StepSize, bind_steps
+from ..batch import Batch, Position, Records, Start, gather, multiples, position_of, weights_scale
 
 
 class RulesBatch(Batch):
@@ -31,31 +24,28 @@ class RulesBatch(Batch):
     ----------
     method, problem
     start : Start
-    low : float
+    stop_loss : float
         The loss at which runs stop.
     threads : int
         Not used: NumPy's products have their own.
     """
 
     def __init__(
-        self, method: Method, problem: Any, start: Start, low: float, threads: int = 1
+        self, method: Method, problem: Any, start: Start, stop_loss: float, threads: int = 1
     ) -> None:
         self.method, self.problem, self.schedules = method, problem, method.schedules
-        self._low, self._perp_units = low, start.perp_units
+        self._stop_loss, self._perp_units = stop_loss, start.perp_units
         self._steps = bind_steps(method, problem)
-        sampling = getattr(method, "sampling", None)
+        sampling = method.sampling
         self._draws = None if sampling is None else sampling.draws(problem.num_samples)
         state: State = start.state
         count = len(state.scale)
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
         # replaced as one, so an interruption finds them consistent
-        self._moment: tuple[State, int] = (
-            state,
-            start.clock,
-        )
+        self._moment: tuple[State, int] = (state, start.clock)
         self.loss = np.full(count, np.nan)
-        self.limit = np.full(count, np.inf) if start.limit is None else start.limit
+        self.divergence_loss = start.divergence_loss
         self.advance(0)
 
     @staticmethod
@@ -105,7 +95,9 @@ class RulesBatch(Batch):
                     np.copyto(self.ended_at, self.clock, where=self.alive)
                     if every and self.clock % every == 0 and self.alive[0]:
                         rows.append((self.loss[:1].copy(), self.position()))
-                    self.alive &= (self.loss > self._low) & (self.loss <= self.limit)
+                    self.alive &= (self.loss > self._stop_loss) & (
+                        self.loss <= self.divergence_loss
+                    )
                     if i == count or not self.alive.any() or interrupted():
                         break
                     self._update(evaluation, vector_values[i], scale_values[i])
@@ -129,19 +121,16 @@ class RulesBatch(Batch):
             shapes = [np.shape(evaluation.loss), *(np.shape(a) for a, _ in gradients)]
             raise ValueError(
                 f"{type(self.method).__name__}.evaluate on {type(problem).__name__} must give a "
-                "loss of shape "
-                f"{self.alive.shape} and gradients of shapes {state.vector.shape} and "
-                f"{state.scale.shape}, got {shapes}; "
-                "value_and_gradient(x) gets one row per run, and returns one loss and one gradient "
-                "row per run"
+                f"loss of shape {self.alive.shape} and gradients of shapes {state.vector.shape} "
+                f"and {state.scale.shape}, got {shapes}; value_and_gradient(x) gets one row per "
+                "run, and returns one loss and one gradient row per run"
             )
         return evaluation
 
     def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
         state, name = self.state(), type(self.method).__name__
-        if (
-            self._draws is not None
-        ):  # the loss was that of all samples without noise; the step sees a part of them
+        # the loss was that of all samples without noise; the step sees a part of them
+        if self._draws is not None:
             evaluation = self._evaluated(self.problem.sample(*self._draws.at(self.clock)))
         sizes = self._sizes(state)
         steps = (
@@ -154,6 +143,11 @@ class RulesBatch(Batch):
         try:
             new = self.method.update(state, evaluation, *steps)
         except ValueError as error:
+            if "broadcast" in str(error):
+                raise ValueError(
+                    f"{name}.update failed: {error}; a step has one number per run (and column): "
+                    "multiply by weightnorm.methods.expand(step, vector), not by step itself"
+                ) from error
             if "read-only" not in str(error):
                 raise
             raise ValueError(
@@ -171,9 +165,8 @@ class RulesBatch(Batch):
             )
             raise TypeError(
                 f"{name}.update must return a State with a vector of shape {state.vector.shape} "
-                "and a scale of shape "
-                f"{state.scale.shape}, got {came}; a step is shaped like the scale, expand(step, "
-                "vector) fits it to a vector"
+                f"and a scale of shape {state.scale.shape}, got {came}; a step is shaped like the "
+                "scale, expand(step, vector) fits it to a vector"
             )
         if not self.alive.all():
             new = _where(self.alive, new, state)
@@ -181,7 +174,7 @@ class RulesBatch(Batch):
 
     def _sizes(self, state: State) -> tuple[Array, Array]:
         """The scale of the weights and ‖w‖, which a step may have powers of."""
-        other = hasattr(self.method, "weights_scale") and any(s.scale_power for s in self._steps)
+        other = not self.method.trains_weights_scale and any(s.scale_power for s in self._steps)
         if not (other or any(step.norm_power for step in self._steps)):
             return state.scale, state.scale
         norm = block_norm(state.vector, state.scale)

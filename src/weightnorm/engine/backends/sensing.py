@@ -5,17 +5,38 @@ the sensors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._support.numeric import Array, Vector
 from ..._support.pool import share
-from ...methods.contract import Array, Method, State
+from ...methods.contract import Method
 from ...methods.registry import COMPILED
-from ...methods.schedules import bind_steps
+from ...methods.state import State
+from ...methods.steps import bind_steps
 from ...problems import MatrixSensing
 from ..batch import Batch, Position, Records, Start, record_by_pieces, settled
+
+# the sensors as the kernel reads them, for as long as there is their problem
+LAYOUTS: WeakKeyDictionary[MatrixSensing, dict[tuple[int, ...], Vector]] = WeakKeyDictionary()
+
+
+def layout(problem: MatrixSensing, rows: int, chunk: int, entries_first: bool = False) -> Vector:
+    """The packed sensors in the order the compiled kernel reads them, padded with zeros."""
+    known = LAYOUTS.setdefault(problem, {})
+    key = (*problem.packed.shape, rows, chunk, entries_first)  # the kernel reads without asking
+    if key not in known:
+        m, entries = problem.packed.shape
+        whole = np.zeros((-(-m // rows) * rows, -(-entries // chunk) * chunk))
+        whole[:m, :entries] = problem.packed
+        if entries_first:
+            parts = whole.reshape(-1, rows, whole.shape[1]).swapaxes(1, 2)
+        else:
+            parts = whole.reshape(len(whole), -1, chunk).swapaxes(0, 1)
+        known[key] = np.ascontiguousarray(parts).ravel()
+    return known[key]
 
 
 class SensingBatch(Batch):
@@ -30,7 +51,7 @@ class SensingBatch(Batch):
     methods : sequence of n methods
     problem : MatrixSensing
     starts : sequence of n starts, each of one run
-    low : float
+    stop_loss : float
         The loss at which runs stop.
     threads : int
     """
@@ -43,7 +64,7 @@ class SensingBatch(Batch):
         methods: Sequence[Method],
         problem: MatrixSensing,
         starts: Sequence[Start],
-        low: float,
+        stop_loss: float,
         threads: int = 1,
     ) -> None:
         from ..kernels import sensing as kernels
@@ -51,7 +72,7 @@ class SensingBatch(Batch):
         self._kernels = kernels
         self.problem, self.methods, self.method = problem, tuple(methods), methods[0]
         self.schedules = [schedule for method in methods for schedule in method.schedules]
-        self._low, self._threads = low, threads
+        self._stop_loss, self._threads = stop_loss, threads
         states: list[State] = [start.state for start in starts]
         self._kind = np.array(
             [getattr(kernels, str(COMPILED[type(method)].kernel)) for method in methods]
@@ -64,9 +85,9 @@ class SensingBatch(Batch):
             for steps in self._steps
         ]
         self._powers = np.array(powers, dtype=np.float64).ravel()
-        self._sensors = problem.tiled(kernels.ROWS, kernels.CHUNK)
+        self._sensors = layout(problem, kernels.ROWS, kernels.CHUNK)
         self._groups = (
-            problem.tiled(kernels.GROUP, kernels.CHUNK, entries_first=True)
+            layout(problem, kernels.GROUP, kernels.CHUNK, entries_first=True)
             if len(methods) == 1
             else np.empty(0)
         )
@@ -85,16 +106,15 @@ class SensingBatch(Batch):
         self.ended_at = np.full(count, starts[0].clock, dtype=np.int64)
         self.loss = np.full(count, np.nan)
         self._work: int = 1 + (size**3 + 2 * problem.packed.size) // 16
-        self.limit = np.full(count, np.inf) if starts[0].limit is None else starts[0].limit
+        self.divergence_loss = np.concatenate([start.divergence_loss for start in starts])
         self.advance(0)
 
     @staticmethod
     def can_run(method: Method) -> bool:
-        """Whether there is a kernel for exactly this method: a subclass may have another rule."""
+        """Whether there is a kernel for this method: of plain steps only."""
         from ..kernels import sensing as kernels
 
-        one: Any = method
-        return kernels.COMPILED and one.plain_rule and one.sampling is None and not one.momentum
+        return kernels.COMPILED and not method.features
 
     @property
     def clock(self) -> int:
@@ -146,8 +166,8 @@ class SensingBatch(Batch):
             self.alive,
             self.loss,
             self.ended_at,
-            self._low,
-            self.limit,
+            self._stop_loss,
+            self.divergence_loss,
             self._values(order, first, count),
             first,
             self._groups,

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...methods.contract import Method, State
+from ..._support.numeric import Array
+from ...methods.contract import Method
 from ...methods.registry import COMPILED
-from ...methods.schedules import bind_steps
+from ...methods.state import State
+from ...methods.steps import bind_steps
 from ...methods.training import BUFFERS
 from ..batch import (
-    Array,
     Batch,
     Position,
     Records,
@@ -23,6 +24,7 @@ from ..batch import (
     position_of,
     record_by_pieces,
 )
+from ..kernels.arguments import Rule, SingleProblem, SingleRuns, StepExtras, StepValues, plain
 
 
 class SingleBatch(Batch):
@@ -34,26 +36,28 @@ class SingleBatch(Batch):
     method : a registered method
     problem : Diagonal, or ReducedModel with the loss of least squares
     start : Start
-    low : float
+    stop_loss : float
         The loss at which runs stop.
     threads : int
         Not used.
     """
 
     def __init__(
-        self, method: Any, problem: Any, start: Start, low: float, threads: int = 1
+        self, method: Any, problem: Any, start: Start, stop_loss: float, threads: int = 1
     ) -> None:
         from ..kernels import single as kernels
 
         self._kernels = kernels
         self.method, self.problem, self.schedules = method, problem, method.schedules
-        self._low, self._perp_units = low, start.perp_units
-        self._code = getattr(kernels, str(COMPILED[type(method)].kernel))
+        self._stop_loss, self._perp_units = stop_loss, start.perp_units
+        code = getattr(kernels, str(COMPILED[type(method)].kernel))
+        self._rule = Rule(code, method.momentum, method.nesterov)
         self._steps = bind_steps(method, problem)
         self._powers = np.array(
             [power for step in self._steps for power in (step.scale_power, step.norm_power)]
         )
-        self._rates = np.array([method.direction_decay, method.scale_decay])
+        self._decays = np.array([method.direction_decay, method.scale_decay])
+        self._clip = np.inf if method.clip is None else method.clip
         sampling = method.sampling
         self._draws = None if sampling is None else sampling.draws(problem.num_samples)
         state = start.state
@@ -64,22 +68,21 @@ class SingleBatch(Batch):
         for buffer, name in zip((self._buffer, self._scale_buffer), BUFFERS, strict=True):
             buffer[:] = state.arrays.get(name, 0.0)
         count = len(self._scale)
-        self._data = _data(problem, count)
+        self._samples = _samples(problem, count)
         self._factors = np.array([np.broadcast_to(step.factor, count) for step in self._steps])
         self.alive: NDArray[np.bool_] = np.ones(count, dtype=bool)
         self.ended_at = np.full(count, start.clock, dtype=np.int64)
         self.loss = np.full(count, np.nan)
-        self.limit = np.full(count, np.inf) if start.limit is None else start.limit
+        self.divergence_loss = start.divergence_loss
         self._clock = np.array([start.clock], dtype=np.int64)
         self.advance(0)
 
     @staticmethod
     def can_run(method: Method) -> bool:
-        """Whether the kernels that make many runs at once, which are faster, do not have it."""
+        """Whether it is compiled: it has every feature."""
         from ..kernels import single as kernels
 
-        one: Any = method
-        return kernels.COMPILED and (one.sampling is not None or not one.plain_rule)
+        return kernels.COMPILED
 
     @property
     def clock(self) -> int:
@@ -94,8 +97,8 @@ class SingleBatch(Batch):
     @property
     def size(self) -> int:
         """How many numbers one step of all runs updates, about."""
-        matrix, y = self._data[3:]
-        return int((4 * self._vector.shape[1] + 2 * matrix.size) * len(self._scale) + 16 * y.size)
+        sizes = 4 * self._vector.shape[1] + 2 * self._samples.matrix.size
+        return int(sizes * len(self._scale) + 16 * self._samples.y.size)
 
     def state(self) -> State:
         """Where the runs stand, with their momentum."""
@@ -109,28 +112,14 @@ class SingleBatch(Batch):
         if every:
             return record_by_pieces(self, self.advance, count, every)
         first = self.clock
-        self._kernels.advance(
-            self._code,
-            *self._data,
-            self._vector,
-            self._buffer,
-            self._scale,
-            self._scale_buffer,
-            self.alive,
-            self.loss,
-            self.ended_at,
-            self._low,
-            self.limit,
-            *(np.append(step.values(first, count), 0.0) for step in self._steps),
-            self._factors,
-            self._powers,
-            self.method.momentum,
-            self.method.nesterov,
-            self._rates,
-            np.inf if self.method.clip is None else self.method.clip,
-            *self._drawn(first, count),
-            self._clock,
-        )
+        values = [step.values_and_end(first, count) for step in self._steps]
+        rows, noise = self._drawn(first, count)
+        judged = self.alive, self.loss, self.ended_at, self.divergence_loss
+        runs = SingleRuns(self._vector, self._buffer, self._scale, self._scale_buffer, *judged)
+        steps = StepValues(values[0], values[1], self._powers)
+        extras = StepExtras(self._factors, self._decays, self._clip, rows, noise)
+        groups = plain(self._rule, self._samples, runs, steps, extras)
+        self._kernels.advance(*groups, self._stop_loss, self._clock)
         return None
 
     def _drawn(self, first: int, count: int) -> tuple[NDArray[np.intp], Array]:
@@ -153,7 +142,7 @@ class SingleBatch(Batch):
         return position_of(state, self.method, problem, self._perp_units)
 
 
-def _data(problem: Any, count: int) -> tuple[Array, Array, Array, Array, Array]:
+def _samples(problem: Any, count: int) -> SingleProblem:
     """Curvatures, target and floor of each run, and the samples; what a problem lacks is empty."""
     if problem.curvatures is None:
         samples, y = problem.num_samples, np.array(problem.loss.y)
@@ -162,11 +151,11 @@ def _data(problem: Any, count: int) -> tuple[Array, Array, Array, Array, Array]:
                 "the samples of a problem were changed after it was made; make it anew"
             )
         nothing = np.empty((count, 0))
-        return nothing, nothing, np.zeros(count), problem.matrix, y
+        return SingleProblem(nothing, nothing, np.zeros(count), problem.matrix, y)
     shape = (count, problem.dimension - 1)
     curvatures, target = (
         np.ascontiguousarray(np.broadcast_to(a, shape))
         for a in (problem.curvatures, problem.target)
     )
     floor = np.array(np.broadcast_to(np.asarray(problem.floor, dtype=np.float64), count))
-    return curvatures, target, floor, np.empty((0, shape[1])), np.empty(0)
+    return SingleProblem(curvatures, target, floor, np.empty((0, shape[1])), np.empty(0))

@@ -4,10 +4,12 @@ One skeleton decides stopping and recording for all three; each method is an eva
 inner products at the iterate) and an update. They are the rules of `methods/`, in the coordinates
 of `problems/coordinates/reduction.py`:
 
-    GD  : e = λ (x − ξ);           ∇ = e;                              x' = x − η v rPGD: e = λ (g z
-    − ξ);         ∇ = g e;        s = z·e;            z' = (z − η v)/‖z − η v‖;   g' = g − γ v_g WN
-    : e = λ (g w/‖w‖ − ξ);     s = w·e/‖w‖;    ∇ = (g/‖w‖)(e − s w/‖w‖);   w' = w − η v;       g' =
-    g − γ v_g
+    GD:    e = λ (x − ξ);         ∇ = e;
+           x' = x − η v
+    rPGD:  e = λ (g z − ξ);       s = z·e;         ∇ = g e;
+           z' = (z − η v)/‖z − η v‖;               g' = g − γ v_g
+    WN:    e = λ (g w/‖w‖ − ξ);   s = w·e/‖w‖;     ∇ = (g/‖w‖)(e − s w/‖w‖);
+           w' = w − η v;                           g' = g − γ v_g
 
 Without momentum v = ∇ and v_g = s. With momentum β the buffers are b ← β b + ∇, and v is the buffer
 or, for Nesterov, ∇ + β b; the same for g. rPGD's buffer is neither projected nor rescaled.
@@ -17,8 +19,8 @@ iteration reads its data once; WN needs s before it can move, so it reads them t
 always recomputed from the components: assuming them would drift.
 
 A call advances every block by a bounded number of steps and returns, so interruption, progress and
-memory are the caller's affair. Arrays are flat and contiguous: `vectors` and `buffers` hold block ×
-coordinate × lane, `fields` block × field × lane; their spares are where the next iterate is
+memory are the caller's affair. Arrays are flat and contiguous: `vectors` and `buffers` hold
+block × coordinate × lane, `fields` block × field × lane; their spares are where the next iterate is
 written. A run that ends inside a call is copied to the final arrays at the iterate it ended at. λ
 and −ξ are vectors where all runs are of one problem, and rows of lanes (block × coordinate, lane)
 where each has its own; a problem of smaller rank has λ = ξ = 0 in the rest.
@@ -56,9 +58,16 @@ absolute, multiply_add, outside, square_root = (
 SCALE, INVERSE_NORM, PERP, SCALE_BUFFER, PERP_BUFFER, LOSS = range(6)
 # … how p is kept, and what does not change: factors of the two steps, and bounds of twice the
 # reachable loss.
-PERP_WEIGHT, PERP_LOW, PERP_HIGH, PERP_EXPONENT, VECTOR_FACTOR, SCALE_FACTOR, LOW, LIMIT = range(
-    6, 14
-)
+(
+    PERP_WEIGHT,
+    PERP_LOW,
+    PERP_HIGH,
+    PERP_EXPONENT,
+    VECTOR_FACTOR,
+    SCALE_FACTOR,
+    STOP_LOSS,
+    DIVERGENCE_LOSS,
+) = range(6, 14)
 NUM_FIELDS = 14
 RECORDED = (LOSS, SCALE, INVERSE_NORM, PERP, PERP_EXPONENT)
 NUM_RECORDED = len(RECORDED) + 1  # and the square norm of the coordinates
@@ -74,41 +83,23 @@ SMALLEST_INVERSE = 1e-150
 
 
 @compiled(_LANES.tag)
-def advance(
-    method,
-    curvatures,
-    shift,
-    size,
-    vectors,
-    spare,
-    buffers,
-    spare_buffers,
-    fields,
-    final_vectors,
-    final_buffers,
-    final_fields,
-    order,
-    alive,
-    ended_at,
-    vector_values,
-    scale_values,
-    powers,
-    momentum,
-    nesterov,
-    clock,
-    every,
-    record,
-):
-    """Advance every live run of the blocks `order` by up to len(vector_values) − 1 steps from step
-    number clock[0] on.
+def advance(rule, problem, now, spare, final, blocks, steps, clock, every, record):
+    """Advance every live run of the blocks by up to len(steps.vector_values) − 1 steps from step
+    number clock[0] on; the groups are those of `arguments.py`.
 
-    A run goes on while LOW < 2·loss <= LIMIT. `alive` has a bit per lane; `ended_at` (block × lane)
-    gets the step number at which a run ended. `powers` are the powers of |g| and ‖w‖ in the two
-    steps. The last entry of the values is not used: after the last update the iterate is only
-    evaluated, so LOSS always belongs to the iterate returned. With every > 0 the first block's
-    RECORDED fields are written, a row for each step number that is a multiple of `every`. The
-    buffers are empty where momentum is zero.
+    A run goes on while STOP_LOSS < 2·loss <= DIVERGENCE_LOSS; the step number at which it ended is
+    in blocks.ended_at. The last values of the steps are not used: after the last update the iterate
+    is only evaluated, so LOSS always belongs to the iterate returned. With every > 0 the first
+    block's RECORDED fields are written, a row for each step number that is a multiple of `every`.
+    The buffers are empty where momentum is zero, and the spare has no fields.
     """
+    method, momentum, nesterov = rule
+    curvatures, shift, size = problem
+    vectors, buffers, fields = now
+    spare_vectors, spare_buffers, _ = spare
+    final_vectors, final_buffers, final_fields = final
+    order, alive, ended_at = blocks
+    vector_values, scale_values, powers = steps
     count = vector_values.size - 1
     start = clock[0]
     scratch = np.empty(2 * WIDTH)
@@ -123,7 +114,7 @@ def advance(
         offset = block * size * WIDTH
         first = block * size if curvatures.ndim == 2 else 0
         here = vectors
-        there = spare
+        there = spare_vectors
         old = buffers
         new = spare_buffers
         row = 0
@@ -134,9 +125,9 @@ def advance(
         perp_buffer = load(fields, base + PERP_BUFFER * WIDTH)
         vector_factor = load(fields, base + VECTOR_FACTOR * WIDTH)
         scale_factor = load(fields, base + SCALE_FACTOR * WIDTH)
-        bound = load(fields, base + LOW * WIDTH)
-        limit = load(fields, base + LIMIT * WIDTH)
-        loss = limit
+        bound = load(fields, base + STOP_LOSS * WIDTH)
+        divergence_loss = load(fields, base + DIVERGENCE_LOSS * WIDTH)
+        loss = divergence_loss
         for i in range(count + 1):
             eta = spread(vector_values[i]) * vector_factor
             if powers[0] != 0.0:
@@ -188,7 +179,7 @@ def advance(
                     curvatures, shift, first, size, here, there, offset, eta
                 )
 
-            fresh = outside(loss, bound, limit) & running
+            fresh = outside(loss, bound, divergence_loss) & running
             recording = every > 0 and block == 0 and (start + i) % every == 0
             if fresh != 0 or recording:
                 _store_state(fields, base, g, inverse, p, scale_buffer, perp_buffer, loss)
@@ -295,7 +286,7 @@ def advance(
         # step, none for plain WN.
         if (method != WEIGHT_NORM or heavy) and running != 0 and count % 2 == 1:
             for j in range(offset, offset + size * WIDTH):
-                vectors[j] = spare[j]
+                vectors[j] = spare_vectors[j]
                 if heavy:
                     buffers[j] = spare_buffers[j]
         alive[block] = running
@@ -524,9 +515,8 @@ def _rescale_perp(base, fields):
         elif p > fields[base + PERP_HIGH * WIDTH + lane]:
             p /= _UNIT
             exponent += 1.0
-        elif (
-            p <= 0.0 or p != p
-        ):  # gone, or of the other sign after a wild step: leave it alone from here on
+        elif p <= 0.0 or p != p:
+            # gone, or of the other sign after a wild step: leave it alone from here on
             fields[base + PERP_LOW * WIDTH + lane] = -np.inf
         fields[base + PERP * WIDTH + lane] = p
         fields[base + PERP_EXPONENT * WIDTH + lane] = exponent

@@ -1,8 +1,8 @@
 """Gradient descent, WN and rPGD on a linear model with a logistic, Poisson or Huber loss.
 
 They are the rules of `methods/` in row-space coordinates with the samples kept apart: predictions
-z = M x with M = U S of shape (m, rank), and one coordinate p that the loss does not see. With G =
-Mᵀ ℓ′(z) and s = ⟨w, G⟩/‖w‖:
+z = M x with M = U S of shape (m, rank), and one coordinate p that the loss does not see. With
+G = Mᵀ ℓ′(z) and s = ⟨w, G⟩/‖w‖:
 
     GD   : x = w;         ∇ = G;                        w' = w − η v
     rPGD : x = g w;       ∇ = g G;                      w' = (w − η v)/‖w − η v‖;   g' = g − γ v_g
@@ -108,11 +108,11 @@ def advance(
     buffers,
     scale_buffers,
     loss,
-    limit,
+    divergence_loss,
     alive,
     ended_at,
     order,
-    low,
+    stop_loss,
     vector_values,
     scale_values,
     powers,
@@ -134,7 +134,7 @@ def advance(
         w (x itself for gradient descent); p is the last column.
     buffers : (n, rank + 1)
         Their momentum; empty where momentum is zero, as is that of the scale.
-    scale, scale_buffers, loss, limit, alive, ended_at : (n,)
+    scale, scale_buffers, loss, divergence_loss, alive, ended_at : (n,)
     vector_values, scale_values : (count + 1,)
         The values of both steps; the last is not used: after the last update the iterate is only
         evaluated.
@@ -155,7 +155,7 @@ def advance(
     scratch = np.empty(ROWS * WIDTH)
     runs = np.empty(WIDTH, dtype=np.int64)
     one = spread(1.0)
-    bound = spread(low)
+    bound = spread(stop_loss)
     beta = spread(momentum)
     for block in range(0, order.size, RUNS):
         for lane in range(WIDTH):  # missing lanes repeat the last run
@@ -167,7 +167,7 @@ def advance(
         running = (1 << min(RUNS, order.size - block)) - 1
         p = _gather(vectors[:, rank], runs, scratch)
         g = _gather(scale, runs, scratch)
-        top = _gather(limit, runs, scratch)
+        top = _gather(divergence_loss, runs, scratch)
         inverse = _inverse_norm(here, size, p) if method == WEIGHT_NORM else one
         perp_buffer = _gather(buffers[:, rank], runs, scratch) if heavy else one
         scale_buffer = _gather(scale_buffers, runs, scratch) if heavy else one

@@ -35,8 +35,8 @@ _jit = compiled(MIDDLE.tag, boundscheck=False)
 
 @_jit
 def _tile(a, a_start, a_row, a_step, b, b_start, b_step, count, c, c_start, c_row, add):
-    """Four rows of eight: c[r] (+)= Σ_k a[a_start + r·a_row + k·a_step]·b[b_start + k·b_step : …
-    + 8].
+    """Four rows of eight:
+    c[r] (+)= Σ_k a[a_start + r·a_row + k·a_step]·b[b_start + k·b_step : … + 8].
     """
     zero = spread(0.0)
     c0, c1, c2, c3 = zero, zero, zero, zero
@@ -295,8 +295,8 @@ def advance(
     alive,
     loss,
     ended_at,
-    low,
-    limit,
+    stop_loss,
+    divergence_loss,
     steps,
     clock,
     groups,
@@ -313,7 +313,7 @@ def advance(
     scale, norm : flat (runs, rank)
         With one block the first entry of a row counts. The norms of WN are computed, all others are
         1.
-    kind, columns, alive, loss, ended_at, limit : (runs,)
+    kind, columns, alive, loss, ended_at, divergence_loss : (runs,)
         A run that ends is no longer alive; ended_at is the number of the iterate it is at.
     powers : flat (runs, 4)
     order : the runs to advance
@@ -340,9 +340,8 @@ def advance(
     count = steps.shape[1] - 1
     left = order.size
     for run in order:
-        if (
-            kind[run] == WEIGHT_NORM
-        ):  # the same sum as after an update: going on equals never having stopped
+        # the same sum as after an update: going on equals never having stopped
+        if kind[run] == WEIGHT_NORM:
             for j in range(rank if columns[run] else 1):
                 start = (run * rows + j) * width
                 norm[run * rank + j] = np.sqrt(
@@ -396,7 +395,7 @@ def advance(
             loss[run] = 0.5 * total / num_measured
             slope[i] = along / num_measured
             ended_at[run] = clock + t
-            if not (low < loss[run] <= limit[run]):
+            if not (stop_loss < loss[run] <= divergence_loss[run]):
                 alive[run] = False
                 left -= 1
         if t == count or left == 0:

@@ -13,73 +13,29 @@ import numpy as np
 
 from .compiling import compiled, enabled
 
-GRADIENT_DESCENT, WEIGHT_NORM, RPGD, BATCH_NORM = range(4)
+GRADIENT_DESCENT, WEIGHT_NORM, RPGD, BATCHNORM = range(4)
 COMPILED = enabled()
 TOO_LONG = 1e150  # a vector whose square overflows, almost: the loss says so
 
 
 @compiled("scalar")
-def advance(
-    method,
-    curvatures,
-    target,
-    floor,
-    matrix,
-    y,
-    vectors,
-    buffers,
-    scale,
-    scale_buffer,
-    alive,
-    loss,
-    ended_at,
-    low,
-    limit,
-    vector_values,
-    scale_values,
-    factors,
-    powers,
-    momentum,
-    nesterov,
-    decays,
-    clip,
-    rows,
-    noise,
-    clock,
-):
-    """Make up to len(vector_values) − 1 steps with every run that is alive, from step number
-    clock[0] on.
+def advance(rule, samples, runs, steps, extras, stop_loss, clock):
+    """Make up to len(steps.vector_values) − 1 steps with every run that is alive, from step number
+    clock[0] on; the groups are those of `arguments.py`.
 
-    Parameters
-    ----------
-    curvatures, target : (n, rank), floor : (n,)
-        The diagonal problem of each run; empty where there are samples.
-    matrix : (m, rank), y : (m,)
-        The samples; empty for a diagonal problem.
-    vectors, buffers : (n, rank + 1)
-        w (x itself for gradient descent) and its momentum; p is the last column.
-    scale, scale_buffer, loss, ended_at, limit, alive : (n,)
-        The scale is the method's own.
-    vector_values, scale_values : (count + 1,)
-        The values of both steps; the last is not used: after the last update the iterate is only
-        evaluated.
-    factors : (2, n)
-        What to multiply the values of both steps by.
-    powers : (4,)
-        The powers of |g|, the scale of the weights, and ‖w‖ in the two steps.
-    decays : (2,)
-        Of w and of g.
-    clip : float
-        The largest norm of the gradients; inf where they are not clipped.
-    rows : (count, b)
-        The samples of each step; b = 0 stands for all of them.
-    noise : (count, m), or (count, 0) where there is none
+    A run stops where its loss is at most `stop_loss`, or beyond its divergence_loss. The last
+    values of the steps are not used: after the last update the iterate is only evaluated.
     """
+    method, momentum, nesterov = rule
+    curvatures, target, floor, matrix, y = samples
+    vectors, buffers, scale, scale_buffer, alive, loss, ended_at, divergence_loss = runs
+    vector_values, scale_values, powers = steps
+    factors, decays, clip, rows, noise = extras
     num_runs, width = vectors.shape
     count = vector_values.size - 1
-    samples = y.size
-    seen = np.empty(samples)
-    residual = np.empty(samples)
+    apart = y.size > 0  # samples, kept apart
+    seen = np.empty(y.size)
+    residual = np.empty(y.size)
     slope = np.empty(width)
     normal = np.zeros(width)
     moved = np.empty(width)
@@ -89,27 +45,27 @@ def advance(
         w = vectors[run]
         buffer = buffers[run]
         for i in range(count + 1):
-            norm = _norm(w) if method in (WEIGHT_NORM, BATCH_NORM) else 1.0
-            if samples:
+            norm = _norm(w) if method in (WEIGHT_NORM, BATCHNORM) else 1.0
+            if apart:
                 length = _predict(matrix, w, seen)
             else:
-                length = _length(curvatures[run], w) if method == BATCH_NORM else 1.0
-            divisor = length if method == BATCH_NORM else norm
+                length = _length(curvatures[run], w) if method == BATCHNORM else 1.0
+            divisor = length if method == BATCHNORM else norm
             stretch = 1.0 if method == GRADIENT_DESCENT else scale[run] / divisor
-            if samples:
+            if apart:
                 loss[run] = _residual(seen, stretch, y, residual)
             else:
                 loss[run] = floor[run] + _diagonal(curvatures[run], target[run], stretch, w, slope)
             ended_at[run] = clock[0] + i
-            if not (low < loss[run] <= limit[run]):
+            if not (stop_loss < loss[run] <= divergence_loss[run]):
                 alive[run] = False
                 break
             if i == count:
                 break
-            if samples:
+            if apart:
                 _sampled(matrix, residual, rows[i], noise[i], slope)
-            if method == BATCH_NORM:
-                if samples:
+            if method == BATCHNORM:
+                if apart:
                     _transposed(matrix, seen, normal)
                 else:
                     for k in range(width - 1):
@@ -124,12 +80,12 @@ def advance(
                     slope[k] *= stretch
                 elif method == WEIGHT_NORM:
                     slope[k] = stretch * (slope[k] - along * w[k] / norm)
-                elif method == BATCH_NORM:
+                elif method == BATCHNORM:
                     slope[k] = stretch * (slope[k] - along / length * normal[k])
             eta = vector_values[i] * factors[0, run]
             gamma = scale_values[i] * factors[1, run]
             if method != GRADIENT_DESCENT:
-                size = abs(stretch) * norm if method == BATCH_NORM else abs(scale[run])
+                size = abs(stretch) * norm if method == BATCHNORM else abs(scale[run])
                 eta *= _power(size, powers[0]) * _power(norm, powers[1])
                 gamma *= _power(size, powers[2]) * _power(norm, powers[3])
             if clip < np.inf:

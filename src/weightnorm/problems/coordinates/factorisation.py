@@ -18,16 +18,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._support.validate import Matrix, Vector
+from ..._support.numeric import EPS, LARGEST, Matrix, Vector
 
-EPS = float(np.finfo(np.float64).eps)
 SMALL = 2**16  # a V with no more entries than this is formed after all: products with it cost least
 # sparse matrices and operators are read in this many blocks: about an eighth of a dense copy each
 NUM_PASSES = 8
 REFLECTORS = 8 * EPS  # how orthogonal columns made of reflectors are
 GRADED = 1e3  # columns whose lengths differ by more need Jacobi's method for their small directions
-# entries beyond this, or nonzero maxima below its inverse, overflow or vanish when squared
-LARGEST = 1e140
 
 
 class Orthonormal(Protocol):
@@ -183,8 +180,8 @@ def _require_memory(shape: tuple[int, int]) -> None:
     if needed > there:
         raise MemoryError(
             f"factorising A of shape {shape} needs about {needed / 2**30:.0f} GiB, and this "
-            f"machine has {there / 2**30:.0f}; "
-            "run with coordinates='full', which works on A itself and needs no factorisation"
+            f"machine has {there / 2**30:.0f}; run with coordinates='full', which works on A "
+            "itself and needs no factorisation"
         )
 
 
@@ -210,10 +207,7 @@ def require_squares(A: Any) -> None:
 
 
 def require_squarable(
-    name: str,
-    values: NDArray[np.float64],
-    smallest: float = 0.0,
-    advice: str = "rescale A and y",
+    name: str, values: NDArray[np.float64], smallest: float = 0.0, advice: str = "rescale A and y"
 ) -> None:
     """Refuse entries whose squares overflow, for which no loss could be computed, and those that
     are all too small.
@@ -356,9 +350,8 @@ def _blocks(wide: Any) -> Iterator[Matrix]:
         return
     rows = max(1, m // NUM_PASSES)
     identity = np.eye(m)
-    for (
-        start
-    ) in starts:  # one pass of m adjoint products per block; d forward products would cost far more
+    # one pass of m adjoint products per block; d forward products would cost far more
+    for start in starts:
         block = np.empty((min(size, d - start), m))
         for row in range(0, m, rows):
             block[:, row : row + rows] = wide.rmatmat(identity[:, row : row + rows])[

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._support.validate import Vector
-from .factorisation import EPS, LARGEST, require_squares, scaled_norm
+from ..._support.numeric import EPS, LARGEST, Vector
+from .factorisation import require_squares, scaled_norm
 
 ROUNDING = 32  # times eps: what rounding may do in all the iterations
 TIGHT = 1e-15  # what LSQR is asked for: as little as rounding allows

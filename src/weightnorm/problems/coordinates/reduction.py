@@ -3,8 +3,8 @@ problem, and back.
 
 Every gradient lies in the row space of A = U S Vᵀ, so w splits into z = Vᵀw and a multiple p of the
 fixed unit vector along w0⊥. The map w -> (z, p) is an isometry, so every method runs unchanged in
-these rank + 1 coordinates, where the loss is diagonal: ½ Σ λ_k (x_k − ξ_k)² + floor, λ = S², ξ =
-Uᵀy/S, and nothing at all in p.
+these rank + 1 coordinates, where the loss is diagonal: ½ Σ λ_k (x_k − ξ_k)² + floor, λ = S²,
+ξ = Uᵀy/S, and nothing at all in p.
 
 Where singular values are equal, the same argument applies once more inside their group: the
 gradient moves only along ξ and along the start's own rest there, so a group of any size becomes two
@@ -21,13 +21,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._support.validate import Matrix, Vector
-from ..contract import Frame, Problem, Reduction
+from ..._support.numeric import EPS, Array, Matrix, Vector
+from ..contract import Problem
+from ..lifting import Lifter, Reduction
 from ..losses import Huber, Logistic, Loss, Poisson, Squared, total
 from ..samples import Sample, padded_normal
-from .factorisation import EPS, Explicit, Factorisation, scaled_norm
-
-Array = NDArray[np.float64]
+from .factorisation import Explicit, Factorisation, scaled_norm
 
 # singular values this close, relatively, are one value: well within the error of computing them
 EQUAL = 16 * EPS
@@ -218,15 +217,16 @@ class RowSpace(Reduction):
     >>> problem = wn.datasets.make_regression(num_features=10_000, seed=0)  # all S are 1
     >>> space = problem.reduce()
     >>> w = wn.datasets.random_direction(10_000, seed=0)
-    >>> coordinates, frame = space.start(w)
+    >>> coordinates, lifter = space.start(w)
     >>> coordinates.shape
     (3,)
-    >>> bool(np.allclose(frame.lift(coordinates), w))
+    >>> bool(np.allclose(lifter.lift(coordinates), w))
     True
     """
 
     factors: Factorisation
     groups: tuple[_Group, ...] = ()
+    trusted: ClassVar[bool] = True
 
     @classmethod
     def diagonal(
@@ -262,7 +262,7 @@ class RowSpace(Reduction):
         z, rest = self._split(directions)
         return np.column_stack([collapse(self.groups, z), np.sqrt(_row_dots(rest, rest))])
 
-    def start(self, direction: Vector) -> tuple[Vector, Frame]:
+    def start(self, direction: Vector) -> tuple[Vector, Lifter]:
         """The coordinates (rank + 1,) of one unit vector, and the axes that lead back."""
         z, rest = self._split(direction[None])
         coordinates = np.append(collapse(self.groups, z)[0], np.sqrt(_row_dots(rest, rest)))
@@ -270,7 +270,7 @@ class RowSpace(Reduction):
         rests = tuple(
             unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups
         )
-        return coordinates, Frame(self, (perp, rests))
+        return coordinates, Lifter(self, (perp, rests))
 
     def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Array:
         """The d-dimensional vector with these rank + 1 coordinates."""

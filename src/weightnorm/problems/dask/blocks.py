@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._support.blas import one_thread
-from ..._support.validate import Matrix, Vector
-from ..coordinates.factorisation import EPS, Explicit, Factorisation, small_svd
+from ..._support.moved import by_old_names
+from ..._support.numeric import EPS, Array, Matrix, Vector
+from ..coordinates.factorisation import Explicit, Factorisation, small_svd
 from .passes import Cost, run_pass
 from .tsqr import folded, tree, triangle
 
-Array = NDArray[np.float64]
 Known = dict[Any, tuple[Vector, float]]
 MERGED = 2  # blocks are merged until they have so many columns of A for each of its rows
+__getattr__ = by_old_names(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks(Factorisation):
+class BlockFactorisation(Factorisation):
     """The factorisation of a wide array in column blocks; V is applied block by block.
 
     Attributes
@@ -138,7 +138,7 @@ class Blocks(Factorisation):
 @one_thread()
 def factorise_columns(
     A: Any, starts: Any, names: dict[str, tuple[Any, ...]], refine: bool, told: Any, cost: Cost
-) -> Blocks:
+) -> BlockFactorisation:
     """Factorise a wide Dask array in column blocks: one pass, and another to refine.
 
     Parameters
@@ -148,7 +148,7 @@ def factorise_columns(
     starts : dask.array.Array or None
         Unit vectors (n, d), row by row, in the columns' blocks.
     names : dict
-        As in `Blocks`; it has the keys of the starts.
+        As in `BlockFactorisation`; it has the keys of the starts.
     refine : bool
         Whether to read A once more for a V that is orthonormal to rounding.
     told, cost
@@ -156,7 +156,7 @@ def factorise_columns(
 
     Returns
     -------
-    Blocks
+    BlockFactorisation
         With what is known of the starts.
     """
     R = _triangle("factorisation", A, starts, None, told, cost)
@@ -182,7 +182,7 @@ def factorise_columns(
     size = np.hypot(np.linalg.norm(rest, axis=0), np.linalg.norm(below, axis=0))
     keys = () if starts is None else names[starts.name]
     known: Known = dict(zip(keys, zip((z + more).T, size, strict=True), strict=True))
-    return Blocks(
+    return BlockFactorisation(
         singular,
         Explicit(left),
         Explicit(np.empty((0, 0))),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._support.validate import Matrix
+from ..._support.numeric import Matrix
 
 _INT, _DOUBLE = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
 

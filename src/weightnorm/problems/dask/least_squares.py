@@ -10,18 +10,18 @@ import numpy as np
 
 from ..._support import validate
 from ..._support.blas import one_thread
-from ..._support.validate import Vector
-from ..contract import Array, Reduction
-from ..coordinates.factorisation import LARGEST, scaled_norm
+from ..._support.numeric import LARGEST, Array, Vector
+from ..coordinates.factorisation import scaled_norm
 from ..coordinates.reduction import RowSpace
+from ..lifting import Reduction
 from ..linear.least_squares import LeastSquares
 from ..linear.model import as_targets
 from ..losses import Squared
-from .blocks import Blocks, block_bytes, factorise_columns
+from .blocks import BlockFactorisation, block_bytes, factorise_columns
 from .passes import Cost
 from .rows import Rows, factorise_rows
 from .space import ChunkedRowSpace
-from .starts import Starts
+from .starts import ChunkedStarts
 from .tsqr import FAN_IN, MOST_ROWS, ROWS
 
 MANY = 32  # starts that join the first pass, at least; more than that only up to the rows of A
@@ -59,7 +59,7 @@ class ChunkedLeastSquares(LeastSquares):
         self.y = self._targets(y)
         self.solution = solution
         self._iterative_solution = None
-        self._starts = Starts(self.A)
+        self._starts = ChunkedStarts(self.A)
 
     def _targets(self, y: Any) -> Any:
         """y in memory; for a tall A as it is, in the blocks of A's rows."""
@@ -188,7 +188,7 @@ class ChunkedLeastSquares(LeastSquares):
             return validate.directions(_in_memory(directions), self.dimension)
         return self._starts.several("directions", directions)
 
-    def expect(self, directions: Any) -> None:
+    def announce_starts(self, directions: Any) -> None:
         """See these starts in the first pass."""
         if not self.is_factorised:
             self.unit_directions(directions, columns=False)
@@ -296,7 +296,7 @@ class ChunkedLeastSquares(LeastSquares):
         if self.is_tall:
             z, rest = self.factorisation.split(_in_memory(x))
             return self.factorisation.lift(z), rest
-        factors: Blocks = self.factorisation
+        factors: BlockFactorisation = self.factorisation
         x = self._in_blocks(x)
         z, rest = factors.split(x)
         return factors.lift(z), rest

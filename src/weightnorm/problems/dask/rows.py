@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._support.blas import one_thread
-from ..._support.validate import Vector, is_dask
-from ..coordinates.factorisation import EPS, Explicit, Factorisation, scaled_norm, tall_svd
+from ..._support.numeric import EPS, Vector
+from ..._support.validate import is_dask
+from ..coordinates.factorisation import Explicit, Factorisation, scaled_norm, tall_svd
 from .blocks import MERGED, block_bytes, merged, require_array, require_finite_block
 from .passes import Cost, run_pass
 from .tsqr import folded, tree, triangle

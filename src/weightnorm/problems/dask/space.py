@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._support.validate import Vector
-from ..contract import Frame
-from ..coordinates.reduction import NEGLIGIBLE, Array, RowSpace, collapse, unit_rest
-from .blocks import Blocks
+from ..._support.numeric import Array, Vector
+from ..coordinates.reduction import NEGLIGIBLE, RowSpace, collapse, unit_rest
+from ..lifting import Lifter
+from .blocks import BlockFactorisation
 
 
 class ChunkedRowSpace(RowSpace):
@@ -19,21 +19,21 @@ class ChunkedRowSpace(RowSpace):
     made: V z + p·u is V (z − (p/q0) z0) + (p/q0) w0, one product a block.
     """
 
-    factors: Blocks
+    factors: BlockFactorisation
 
     def enter(self, directions: Any) -> Array:
         """Unit vectors (n, d) in blocks -> coordinates (n, rank + 1)."""
         z, size = self._lengths(directions)
         return np.column_stack([collapse(self.groups, z), size])
 
-    def start(self, direction: Any) -> tuple[Vector, Frame]:
+    def start(self, direction: Any) -> tuple[Vector, Lifter]:
         """The coordinates (rank + 1,) of one unit vector, and what leads back."""
         z, size = self._lengths(direction)
         coordinates = np.append(collapse(self.groups, z)[0], size)
         rests = tuple(
             unit_rest(z[0, group.start : group.stop], group.along) for group in self.groups
         )
-        return coordinates, Frame(self, (direction, z[0], float(size[0]), rests))
+        return coordinates, Lifter(self, (direction, z[0], float(size[0]), rests))
 
     def lift(self, coordinates: Array, axes: tuple[Any, ...]) -> Any:
         """The vector with these coordinates, as a Dask array; nothing is read yet."""

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..._support import validate
-from ..._support.validate import Vector
+from ..._support.moved import by_old_names
+from ..._support.numeric import Vector
 from ..coordinates.factorisation import scaled_norm
 
+__getattr__ = by_old_names(__name__)
 
-class Starts:
+
+class ChunkedStarts:
     """The starts of runs on a wide Dask array.
 
     Parameters
@@ -33,8 +36,8 @@ class Starts:
     Examples
     --------
     >>> import dask.array as da
-    >>> from weightnorm.problems.dask.starts import Starts
-    >>> starts = Starts(da.ones((2, 6), chunks=(2, 3)))
+    >>> from weightnorm.problems.dask.starts import ChunkedStarts
+    >>> starts = ChunkedStarts(da.ones((2, 6), chunks=(2, 3)))
     >>> starts.one("direction", [3.0, 0.0, 0.0, 4.0, 0.0, 0.0]).compute()
     array([0.6, 0. , 0. , 0.8, 0. , 0. ])
     """
@@ -129,7 +132,7 @@ class Starts:
             self._lengths[rows.name] = length
         return rows / self._lengths[rows.name][:, None], keys
 
-    def copy(self) -> Starts:
+    def copy(self) -> ChunkedStarts:
         """The same starts, to be seen by another first pass."""
         other = copy(self)
         other.names, other._lengths = dict(self.names), dict(self._lengths)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._support.blas import one_thread
-from ..._support.validate import Matrix
+from ..._support.numeric import Matrix
 from .lapack import fold_rows
 
 FAN_IN = 4  # triangles folded by one task: so many are in memory at once

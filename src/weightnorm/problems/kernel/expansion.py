@@ -12,13 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._support import validate
-from ..._support.validate import Vector
+from ..._support.numeric import Array, Vector
 from ..coordinates.factorisation import Factorisation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ class Expansion:
 
 
 @dataclass(frozen=True, eq=False)
-class Expander:
+class DualExpansion:
     """Builds the expansion of weights from the eigenvectors of K and the start of a run.
 
     Attributes
@@ -141,10 +138,10 @@ class Expander:
 class Expanded:
     """What a result has besides, where its problem knows a kernel alone."""
 
-    _expand: Any  # an Expander, or None where the problem has features
+    _expand: Any  # a DualExpansion, or None where the problem has features
 
     @property
-    def expander(self) -> Any:
+    def dual_expansion(self) -> Any:
         """What builds the expansion; None where the problem has features."""
         return self._expand
 

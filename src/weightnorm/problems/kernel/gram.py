@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..._support import validate
-from ..._support.validate import EPS, Matrix, Vector
-from ..coordinates.factorisation import LARGEST, Explicit, Factorisation, scaled_norm
+from ..._support.numeric import EPS, LARGEST, Matrix, Vector
+from ..coordinates.factorisation import Explicit, Factorisation, scaled_norm
 
 FEWEST = 16  # samples that rounding is judged by, at least
 ASYMMETRY = 1e3  # times eps: K and its transpose may differ by this share of the largest entry
 NEGATIVE = 16.0  # times the rounding of K: eigenvalues under minus that are no rounding
-ENTRIES = (
-    4.0  # times eps: the relative error of an entry that was computed, or had its mean taken off
-)
+# times eps: the relative error of an entry that was computed, or had its mean taken off
+ENTRIES = 4.0
 TYPICAL = 8.0  # times eps·λmax: the error of an eigendecomposition, which n·eps·λmax bounds
 UNSEEN = 1e-4  # ‖w0⊥‖² not known to this is worth a warning, where it may be zero
 DOUBT = 0.1  # and to this share of itself, where it is not

@@ -18,13 +18,12 @@ import numpy as np
 
 from ..._support import validate
 from ..._support.agreement import agree
-from ..._support.validate import Matrix, Vector
-from ..contract import Array
+from ..._support.numeric import EPS, Array, Matrix, Vector
 from ..coordinates.factorisation import scaled_norm
 from ..coordinates.reduction import RowSpace
 from ..linear.least_squares import LeastSquares
 from ..linear.model import as_targets
-from .expansion import Expander, Expansion
+from .expansion import DualExpansion, Expansion
 from .gram import Spectrum, centre, symmetric
 
 INEXACT = 0.1  # a relative error of the solution that is worth a warning
@@ -204,8 +203,9 @@ class KernelLeastSquares(LeastSquares):
         Parameters
         ----------
         start_values : (n,) array, optional
-            f0 = A w0, the values of the *unit* direction w0 at the samples (for a start at x0 =
-            scale·w0: its predictions over ‖x0‖). None, or zeros, for a w0 orthogonal to the data.
+            f0 = A w0, the values of the *unit* direction w0 at the samples (for a start at
+            x0 = scale·w0: its predictions over ‖x0‖). None, or zeros, for a w0 orthogonal to the
+            data.
 
         Returns
         -------
@@ -270,7 +270,7 @@ class KernelLeastSquares(LeastSquares):
 
     def start_at(self, result: Any, columns: bool, has_scale: bool) -> tuple[Array, Array]:
         """The scale and direction of a result on the same K that another method goes on from."""
-        if result.expander is None or not agree(result.expansion.mark, self.mark):
+        if result.dual_expansion is None or not agree(result.expansion.mark, self.mark):
             raise ValueError(
                 "start is a result on another kernel, whose weights are combinations of its own "
                 "samples; give scale and start_values"
@@ -283,9 +283,9 @@ class KernelLeastSquares(LeastSquares):
 
     # Weights, as what is known of them.
 
-    def expander(self, unit: Array) -> Expander:
+    def dual_expansion(self, unit: Array) -> DualExpansion:
         """What builds the expansion of weights that started in this direction."""
-        return Expander(self.factorisation, unit, self.mark)
+        return DualExpansion(self.factorisation, unit, self.mark)
 
     def expand(self, weights: Any, start_values: Any) -> Expansion:
         """Weights as dual coefficients and a share of their start, with predictions.
@@ -323,7 +323,7 @@ class KernelLeastSquares(LeastSquares):
                 f"weights must have {self.dimension} entries, the coordinates of the problem, got "
                 f"shape {points.shape}"
             )
-        return self.expander(self.direction(start_values))(points)
+        return self.dual_expansion(self.direction(start_values))(points)
 
     def centred(self) -> KernelLeastSquares:
         """The problem with the mean of every feature, and that of y, taken off.
@@ -334,8 +334,8 @@ class KernelLeastSquares(LeastSquares):
         Returns
         -------
         KernelLeastSquares
-            The problem of CKC and Cy, with C = I − 11ᵀ/n. Predictions of y itself are K_test β +
-            s·f0_test + b, with β = α − mean(α) and b = mean(y) − mean(K β + s·f0).
+            The problem of CKC and Cy, with C = I − 11ᵀ/n. Predictions of y itself are
+            K_test β + s·f0_test + b, with β = α − mean(α) and b = mean(y) − mean(K β + s·f0).
 
         Examples
         --------
@@ -349,6 +349,6 @@ class KernelLeastSquares(LeastSquares):
         [1.0, 2.0, 6.0]
         """
         K, noise = centre(self.K, np.full(self.shape[0], 1.0 / self.shape[0]))
-        noise = max(self._noise, noise * self._spectrum.eps / validate.EPS)
+        noise = max(self._noise, noise * self._spectrum.eps / EPS)
         y = self.y - self.y.mean()
         return KernelLeastSquares(K, y - y.mean(), noise=noise, eps=self._spectrum.eps)

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from ..._support.validate import Matrix, Vector
+from ..._support.numeric import EPS, Array, Matrix, Vector
 
-Array = NDArray[np.float64]
-EPS = float(np.finfo(np.float64).eps)
 CANCELLED = 1e-7  # a column that keeps a smaller share of its square has lost its digits
 
 

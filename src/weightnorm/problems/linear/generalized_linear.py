@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Array, Problem, Reduction
+from ..._support.numeric import Array
+from ..contract import Problem
 from ..coordinates.reduction import RowSpace
-from ..losses import Loss, as_loss, total
+from ..lifting import Reduction
+from ..losses import Loss, total
 from ..minimum.minimum import Minimum, find_minimum
+from ..own_loss import as_loss
 from ..samples import Sample
 from .model import LinearModel, as_targets
 
@@ -48,6 +51,7 @@ class GeneralizedLinear(LinearModel):
     True
     """
 
+    finds_minimum = True
     zero_gradient = "a minimum if the loss is convex (say so with convex = True on it)"
 
     def __init__(self, A: Any, y: Any, loss: Any = "logistic") -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support import validate
-from ..._support.validate import Vector
-from ..contract import Array, Problem
-from ..coordinates.factorisation import EPS, REFLECTORS, scaled_norm
+from ..._support.numeric import EPS, Array, Vector
+from ..contract import Problem
+from ..coordinates.factorisation import REFLECTORS, scaled_norm
 from ..coordinates.iterative import Iterated, solve
 from ..coordinates.reduction import RowSpace
 from ..losses import Squared
@@ -70,6 +70,7 @@ class LeastSquares(LinearModel):
     """
 
     has_label_noise = True
+    is_least_squares = True
 
     rest_set = "S = {g = 0, yᵀAw = 0}"
     zero_gradient = "the floor of an unreachable y"
@@ -384,37 +385,3 @@ class LeastSquares(LinearModel):
         if self._iterative_solution is None:
             self._iterative_solution = solve(self.operator, np.asarray(self.y))
         return self._iterative_solution
-
-
-def require_least_squares(problem: Any) -> LeastSquares:
-    """Return a LeastSquares as it is, and refuse any other problem.
-
-    Parameters
-    ----------
-    problem : object
-        What a user gave.
-
-    Returns
-    -------
-    LeastSquares
-        The same object.
-
-    Raises
-    ------
-    TypeError
-        If it is something else: some facts are known of least squares only.
-
-    Examples
-    --------
-    >>> import weightnorm as wn
-    >>> from weightnorm.problems import require_least_squares
-    >>> problem = wn.LeastSquares([[1.0, 0.0]], [1.0])
-    >>> require_least_squares(problem) is problem
-    True
-    """
-    if not isinstance(problem, LeastSquares):
-        raise TypeError(
-            f"problem must be a LeastSquares, got {type(problem).__name__}; use wn.LeastSquares(A, "
-            "y)"
-        )
-    return problem

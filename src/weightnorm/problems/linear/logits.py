@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._support.validate import Matrix, Vector
+from ..._support.numeric import Array, Matrix, Vector
 from ..contract import FLAT, Problem
 from ..intercept import Weighted, WithIntercept
 from ..losses import Logistic
 
-Array = NDArray[np.float64]
 MAX_ITERATIONS = 100
 POWER_STEPS, DENSE = 40, 300
 # Over the curvature of each class alone: 2 bounds the coupling at a point, and as much again is for

@@ -7,22 +7,14 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._support import validate
-from ..._support.validate import Vector
+from ..._support.numeric import Array, Vector
 from ..contract import Problem
-from ..coordinates.factorisation import (
-    Factorisation,
-    factorise,
-    require_squarable,
-    require_squares,
-)
+from ..coordinates.factorisation import Factorisation, factorise, require_squarable, require_squares
 from ..coordinates.iterative import solve
 from ..minimum.whitening import Columns, by_gram, by_scaling
 from ..samples import length_and_normal
-
-Array = NDArray[np.float64]
 
 
 class LinearModel(Problem):
@@ -31,6 +23,7 @@ class LinearModel(Problem):
     """
 
     can_measure = True
+    has_row_space = True
     A: Any
     y: Vector
     shape: tuple[int, int]
@@ -274,18 +267,15 @@ def _require_adjoint(A: Any) -> None:
     if largest == 0.0:
         return
     # so that no size of A over- or underflows here
-    forward, back = (
-        forward / largest,
-        back / largest,
-    )
+    forward, back = forward / largest, back / largest
     ahead, behind = float(forward @ u), float(v @ back)
     size = np.linalg.norm(forward) * np.linalg.norm(u) + np.linalg.norm(v) * np.linalg.norm(back)
     single = np.dtype(A.dtype or np.float64).itemsize < 8
     if not abs(ahead - behind) <= (1e-3 if single else 1e-6) * size:
         raise ValueError(
-            "A.rmatvec is not the adjoint of A.matvec: for random u and v, ⟨v, Aᵀ u⟩ should be ⟨A "
-            "v, u⟩ and is "
-            f"{behind / ahead if ahead else np.inf:.6g} times that; gradients would be wrong"
+            "A.rmatvec is not the adjoint of A.matvec: for random u and v, ⟨v, Aᵀ u⟩ should be "
+            f"⟨A v, u⟩ and is {behind / ahead if ahead else np.inf:.6g} times that; gradients "
+            "would be wrong"
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._support.validate import Matrix, Vector
+from ..._support.numeric import Matrix, Vector
 
 # The weight of the equation Σ s_i u_i = 0, which an intercept adds: at least, and relative to the
 # largest entry of the others.

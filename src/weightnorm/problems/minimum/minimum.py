@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._support.validate import Vector
+from ..._support.numeric import Vector
 from .newton import Found, newton
 from .recession import attained_by, receding_direction, separates
 from .whitening import WithConstant

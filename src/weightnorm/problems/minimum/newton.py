@@ -14,11 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..._support.validate import Matrix, Vector
+from ..._support.numeric import EPS, Matrix, Vector
 from ..intercept import second_derivative
 from ..losses import Loss, total
 
-EPS = float(np.finfo(np.float64).eps)
 DENSE = 128  # coordinates up to which the Hessian is formed: beyond, its products cost less
 NEAR = 1e-6  # the relative gradient that L-BFGS comes to: beyond, it cannot see the loss fall
 APPROACH = 25  # steps of L-BFGS before Newton's, where these need conjugate gradients
@@ -26,6 +25,7 @@ MAX_STEPS = 200
 MAX_FLAT = 8  # steps without a fall of the loss that can be seen
 SMALL_STEP = 1e-9  # an undamped step this small, relatively, is the last: the next is its square
 ROUNDED_STEP = 1e-6  # and one this small where rounding lets nothing fall any more
+RESIDUE = 64 * EPS  # or this small against what rounding of the slopes alone makes a step
 SMALL_GRADIENT = 1e-8  # the gradient at a minimum, against its terms
 TINY_GRADIENT = 1e-10  # and at one that is proved otherwise, where steps are costly
 SINGULAR = 1e-15  # eigenvalues of the Hessian this small, relatively, are zero
@@ -161,8 +161,7 @@ def newton(
         trial, step, used, damping = _descend(model, loss, point, solver, damping, noise)
         length = float(np.linalg.norm(step)) / (float(np.linalg.norm(point.t)) or 1.0)
         if trial is None:  # rounding: as near as it gets
-            attained = used == 0.0 and length <= ROUNDED_STEP
-            attained = attained and point.size <= small
+            attained = used == 0.0 and point.size <= small and _is_rounding(step, point, second)
             break
         flat += point.value - trial.value <= FLAT * abs(point.value)
         point, count = trial, count + 1
@@ -179,15 +178,24 @@ def newton(
 
 def _look_closer(model: Predictions, loss: Loss, point: _Point) -> tuple[bool, bool]:
     """Whether a small gradient is that of a minimum, and whether the Hessian is singular there."""
-    hessian = model.hessian(second_derivative(loss, point.z[None])[0])
+    second = second_derivative(loss, point.z[None])[0]
+    hessian = model.hessian(second)
     if not hessian.size:
         return True, False
     values, vectors = np.linalg.eigh(hessian)
     if not values[0] > SINGULAR * values[-1]:
         return False, True
     step = vectors @ ((vectors.T @ point.gradient) / values)
-    length = float(np.linalg.norm(step))
-    return length <= ROUNDED_STEP * (float(np.linalg.norm(point.t)) or 1.0), False
+    return _is_rounding(step, point, second), False
+
+
+def _is_rounding(step: Vector, point: _Point, second: Vector) -> bool:
+    """Whether an undamped step is of rounding size: against t or, where t itself is no more than
+    rounding, against the slopes, whose rounding moves the minimum by so much.
+    """
+    length, size = float(np.linalg.norm(step)), float(np.linalg.norm(point.t)) or 1.0
+    residue = float(np.linalg.norm(point.slope)) / (float(second.mean()) or 1.0)
+    return length <= max(ROUNDED_STEP * size, RESIDUE * residue)
 
 
 def _approach(model: Predictions, loss: Loss, start: Vector) -> Vector:
@@ -208,12 +216,7 @@ def _approach(model: Predictions, loss: Loss, start: Vector) -> Vector:
 
 
 def _descend(
-    model: Predictions,
-    loss: Loss,
-    point: _Point,
-    solver: _Solver,
-    damping: float,
-    noise: float,
+    model: Predictions, loss: Loss, point: _Point, solver: _Solver, damping: float, noise: float
 ) -> tuple[_Point | None, Vector, float, float]:
     """The next point (None if no step lowers the loss), the step (then the least damped), its
     damping, and the next one's.

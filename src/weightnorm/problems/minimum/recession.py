@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._support.validate import Vector
+from ..._support.numeric import EPS, Vector
 
 # Changes this small against the terms that they are sums of are zero: rounding, and that of t.
-ROUNDING = 4096 * float(np.finfo(np.float64).eps)
+ROUNDING = 4096 * EPS
 # And those this small may have been meant to be, in a direction found by steps or a program.
 NEARLY = 1e-6
 LARGEST_PROGRAM = 4_000_000  # entries of W up to which a linear program looks for one

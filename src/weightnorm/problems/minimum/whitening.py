@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._support.validate import Matrix, Vector
+from ..._support.numeric import EPS, Matrix, Vector
 
-EPS = float(np.finfo(np.float64).eps)
 # 1/κ(AᵀA) under this, for columns of unit length: the Cholesky factor is not trusted
 SMALLEST_RCOND = 1e-9
 

@@ -9,14 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support import validate
-from ..._support.validate import Matrix, Vector
-from ..contract import FLAT, Problem
+from ..._support.numeric import Array, Matrix, Vector
+from ..contract import Problem
 from ..coordinates.factorisation import require_squarable
-from .factors import factor_scale, unit_factor, unit_factors
+from .factors import (
+    as_blocks,
+    beside,
+    factor_scale,
+    nuclear_norm,
+    relative_gap,
+    unit_factor,
+    unit_factors,
+)
 from .nuclear_norm import MinimumNuclearNorm, solve
-
-Array = NDArray[np.float64]
-
+from .rest import is_at_rest, why_at_rest
 
 VARIABLES = {
     "norm": "the nuclear norm of X at the end",
@@ -30,11 +36,11 @@ RECOVERY = {"recovery_error": "‖X − ground truth‖_F / ‖ground truth‖_F
 class MatrixSensing(Problem):
     """Matrix sensing: find a symmetric X from m of its linear measurements y_i = ⟨A_i, X⟩.
 
-    The loss is (1/2m) Σ_i (⟨A_i, X⟩ − y_i)². Methods train a factor of X: gradient descent X = U
-    Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1 (`blocks="all"`); or one scale per column, X = Σ_j D_j
-    w_j w_jᵀ with unit columns w_j (`blocks="columns"`, the paper's -Diag). Such X are symmetric, so
-    only the symmetric part of a sensor counts in training. It is kept packed, d(d + 1)/2 numbers
-    per sensor.
+    The loss is (1/2m) Σ_i (⟨A_i, X⟩ − y_i)². Methods train a factor of X: gradient descent
+    X = U Uᵀ; one scale X = g W Wᵀ with ‖W‖_F = 1 (`blocks="all"`); or one scale per column,
+    X = Σ_j D_j w_j w_jᵀ with unit columns w_j (`blocks="columns"`, the paper's -Diag). Such X are
+    symmetric, so only the symmetric part of a sensor counts in training. It is kept packed,
+    d(d + 1)/2 numbers per sensor.
 
     Parameters
     ----------
@@ -168,7 +174,7 @@ class MatrixSensing(Problem):
                 "this problem has no ground_truth, or a zero one; give MatrixSensing(sensors, y, "
                 "ground_truth=…)"
             )
-        return _relative_gap(self._matrix("X", validate.numbers("X", X)), self.ground_truth)
+        return relative_gap(self._matrix("X", validate.numbers("X", X)), self.ground_truth)
 
     def min_nuclear_norm(self, over: str = "psd") -> MinimumNuclearNorm:
         """The smallest nuclear norm of a matrix with these measurements, certified.
@@ -178,11 +184,12 @@ class MatrixSensing(Problem):
         Parameters
         ----------
         over : {"psd", "symmetric", "all"}
-            Positive semidefinite matrices, where it is the trace: the reference for gradient
-            descent and for one scale (a positive scale never turns negative while X fits a y of
-            positive semidefinite matrices). Symmetric matrices: the reference for one scale per
-            column, whose D_j may become negative. All matrices: what a method that does not
-            symmetrise would be compared with.
+            - Positive semidefinite matrices, where it is the trace: the reference for gradient
+              descent and for one scale (a positive scale never turns negative while X fits a y of
+              positive semidefinite matrices).
+            - Symmetric matrices: the reference for one scale per column, whose D_j may become
+              negative.
+            - All matrices: what a method that does not symmetrise would be compared with.
 
         Returns
         -------
@@ -222,24 +229,6 @@ class MatrixSensing(Problem):
             np.where(i == k, 0.5, 1.0) * (self.sensors[:, i, k] + self.sensors[:, k, i])
         )
 
-    def tiled(self, rows: int, chunk: int, entries_first: bool = False) -> Vector:
-        """The packed sensors in the order the compiled kernel reads them, padded with zeros."""
-        key = (rows, chunk, entries_first)
-        if key not in self._tiled:
-            m, entries = self.packed.shape
-            whole = np.zeros((-(-m // rows) * rows, -(-entries // chunk) * chunk))
-            whole[:m, :entries] = self.packed
-            if entries_first:
-                parts = whole.reshape(-1, rows, whole.shape[1]).swapaxes(1, 2)
-            else:
-                parts = whole.reshape(len(whole), -1, chunk).swapaxes(0, 1)
-            self._tiled[key] = np.ascontiguousarray(parts).ravel()
-        return self._tiled[key]
-
-    @cached_property
-    def _tiled(self) -> dict[tuple[int, int, bool], Vector]:
-        return {}
-
     @cached_property
     def zero_loss(self) -> float:
         """(1/2m) ‖y‖², the loss at zero weights."""
@@ -271,19 +260,7 @@ class MatrixSensing(Problem):
             raise ValueError(
                 f"start has weights of shape {result.weights.shape}, the problem has ({d}, {d})"
             )
-        W, g = result.direction, np.asarray(result.scale)
-        if not columns and g.ndim == 1:  # X = Σ_j D_j w_j w_jᵀ = ± V Vᵀ with V = W |D|^½
-            sign = -1.0 if (g < 0).any() else 1.0
-            if (sign * g < 0).any():
-                raise ValueError(
-                    "start has scales of both signs, so its weights are no multiple of a W Wᵀ: "
-                    "only blocks='columns' can go on"
-                )
-            W, g = W * np.sqrt(np.abs(g)) if g.any() else W, np.asarray(sign * np.abs(g).sum())
-        elif columns and g.ndim == 0:
-            lengths = np.linalg.norm(W, axis=0)
-            g = g * lengths**2
-            W = np.where(lengths > 0, W, 1.0)
+        W, g = as_blocks(result.direction, np.asarray(result.scale), columns)
         if not W.any():
             raise ValueError(
                 "start has zero weights, so no direction to go on with; give scale and direction"
@@ -320,11 +297,11 @@ class MatrixSensing(Problem):
         loss, M, _ = self._at(self.weights(unit, scale))
         turned = M @ unit
         slope = (unit * turned).sum(axis=1)
-        return loss, 2.0 * _beside(scale) * turned, slope.sum(axis=1) if scale.ndim == 1 else slope
+        return loss, 2.0 * beside(scale) * turned, slope.sum(axis=1) if scale.ndim == 1 else slope
 
     def weights(self, unit: Array, scale: Array) -> Array:
         """The matrices X = W D Wᵀ of runs."""
-        X = (_beside(scale) * unit) @ unit.swapaxes(1, 2)
+        X = (beside(scale) * unit) @ unit.swapaxes(1, 2)
         return np.asarray(0.5 * (X + X.swapaxes(1, 2)))
 
     def scale_of(self, norm: Array) -> Array:
@@ -351,7 +328,7 @@ class MatrixSensing(Problem):
             "perp_norm": self.unseen_norm(X),
         }
         if self.ground_truth is not None:
-            found["recovery_error"] = _relative_gap(X, self.ground_truth)
+            found["recovery_error"] = relative_gap(X, self.ground_truth)
         return found
 
     def perp_and_distance(self, weights: Array, columns: bool) -> tuple[float, float]:
@@ -360,9 +337,8 @@ class MatrixSensing(Problem):
         The reference is the solution of smallest nuclear norm.
         """
         over = "symmetric" if columns else "psd"
-        if (
-            not columns and np.trace(weights) < 0
-        ):  # a negative scale: the mirror image of the problem
+        # a negative scale: the mirror image of the problem
+        if not columns and np.trace(weights) < 0:
             best = -MatrixSensing(self.sensors, -self.y).min_nuclear_norm(over).matrix
         else:
             best = self.min_nuclear_norm(over).matrix
@@ -393,42 +369,15 @@ class MatrixSensing(Problem):
 
     def gradient_vanishes(self, unit: Array, scale: Array, has_scale: bool) -> NDArray[np.bool_]:
         """Where the gradient in a method's own coordinates is zero to rounding."""
-        X = self.weights(unit, scale)
-        _, M, terms = self._at(X)
-        size = np.sqrt((M * M).sum(axis=(1, 2)))
-        turned = M @ unit
-        # columns that M turns
-        moves = np.sqrt((turned * turned).sum(axis=1)) > FLAT * size[:, None]
-        still = (
-            (scale == 0.0) | ~moves.any(axis=1)
-            if scale.ndim == 1
-            else ((scale == 0.0) | ~moves).all(axis=1)
-        )
-        if has_scale:
-            slope = np.abs((unit * turned).sum(axis=1))
-            slope = np.abs((unit * turned).sum(axis=(1, 2)))[:, None] if scale.ndim == 1 else slope
-            still &= (slope <= FLAT * size[:, None]).all(axis=1)
-        return np.asarray(((size <= FLAT * terms) | still) & np.isfinite(terms))
+        _, M, terms = self._at(self.weights(unit, scale))
+        return is_at_rest(unit, scale, M, terms, has_scale)
 
-    def standstill(self, unit: Array, scale: Array) -> str:
+    def explain_rest(self, unit: Array, scale: Array) -> str:
         """Why the first run stands still: zero weights, a saddle, or y out of reach."""
         if not np.any(scale[0]) or not unit[0].any():
             return "X = 0, and no step leaves it"
         _, M, terms = self._at(self.weights(unit[:1], scale[:1]))
-        size = float(np.linalg.norm(M))
-        if size <= FLAT * float(terms[0]):
-            return (
-                "the floor of an unreachable y: the gradient vanishes, so no symmetric X fits y "
-                "better, and X = W D Wᵀ is always symmetric (data of a matrix that is not cannot "
-                "be fitted)"
-            )
-        if np.linalg.norm(M[0] @ unit[0]) <= 1e-6 * size:
-            return (
-                "M W = 0 for the gradient M of the loss in X, although M is not zero: a saddle, or "
-                "the smallest loss that X = W D Wᵀ reaches, which is always symmetric (data of a "
-                "matrix that is not cannot be fitted); try another direction"
-            )
-        return ""
+        return why_at_rest(unit[0], M[0], float(terms[0]))
 
     def _at(self, X: Array) -> tuple[Array, Array, Array]:
         """Loss, the symmetric gradient M, and the size of the terms whose sum M is."""
@@ -446,34 +395,3 @@ class MatrixSensing(Problem):
         if X.ndim not in (2, 3) or X.shape[-2:] != (d, d) or not X.size:
             raise ValueError(f"{name} must have shape ({d}, {d}) or (n, {d}, {d}), got {X.shape}")
         return X
-
-
-def _beside(scale: Array) -> Array:
-    """Scales (n,) or (n, r), shaped so as to multiply the columns of factors (n, d, r)."""
-    return scale[:, None, None] if scale.ndim == 1 else scale[:, None, :]
-
-
-def nuclear_norm(X: Array) -> Array:
-    """The nuclear norm of symmetric matrices: the sum of their absolute eigenvalues.
-
-    Parameters
-    ----------
-    X : (n, d, d) array
-        Symmetric matrices.
-
-    Returns
-    -------
-    (n,) array
-        The norms; NaN where a matrix is not finite.
-    """
-    finite = np.isfinite(X).all(axis=(1, 2))
-    answer = np.full(len(X), np.nan)
-    if finite.any():
-        answer[finite] = np.abs(np.linalg.eigvalsh(X[finite])).sum(axis=1)
-    return answer
-
-
-def _relative_gap(X: Array, truth: Matrix) -> Any:
-    """‖X − truth‖_F/‖truth‖_F of matrices, which may have diverged."""
-    gap = X - truth
-    return np.sqrt((gap * gap).sum(axis=(-2, -1))) / np.linalg.norm(truth)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._support.validate import Matrix, Vector
+from ..._support.numeric import Matrix, Vector
 
 # how well the matrix must fit y, and how far from positive semidefinite it may be, relatively
 FIT = 1e-8
@@ -178,8 +178,7 @@ def certify(
     if not abs(gap) <= GAP * value:
         raise NotCertified(
             f"the answer of {solver} is not proved to be the minimum over {over} matrices: the "
-            "nuclear norm is between "
-            f"{lower:.8g} and {value:.8g}"
+            f"nuclear norm is between {lower:.8g} and {value:.8g}"
         )
     return MinimumNuclearNorm(
         value, X, "certified", gap, lower, scaled / sizes, residual, over, solver
@@ -257,9 +256,8 @@ def _ask(S: NDArray[np.float64], y: Vector, over: str, solver: str) -> tuple[Mat
     if over == "psd":
         X = cvxpy.Variable((d, d), PSD=True)
         objective, matrix = cvxpy.trace(X), X
-    elif (
-        over == "symmetric"
-    ):  # X = P − N, both positive semidefinite: a smaller program than the nuclear norm's own
+    elif over == "symmetric":
+        # X = P − N, both positive semidefinite: a smaller program than the nuclear norm's own
         P, N = cvxpy.Variable((d, d), PSD=True), cvxpy.Variable((d, d), PSD=True)
         objective, matrix = cvxpy.trace(P) + cvxpy.trace(N), P - N
     else:

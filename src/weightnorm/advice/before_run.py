@@ -1,7 +1,7 @@
 """What the theory knows before a run: steps that can settle nowhere, starts that lead into a cycle.
 
-It compares a few numbers first, and `outlook` keeps the answer with the problem; so a run that can
-converge pays next to nothing.
+It compares a few numbers first, and `expected_warning` keeps the answer with the problem; so a run
+that can converge pays next to nothing.
 """
 
 from __future__ import annotations
@@ -12,28 +12,61 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support.momentum import stable_below
-from ..methods import RPGD
+from .._support.numeric import Array
+from ..methods import RPGD, Method, WeightNorm
+from ..methods.steps import settled_ratio
+from ..problems.require import has_minimum
 
-Array = NDArray[np.float64]
 Say = Callable[[Array, Array], str]
 CLEARLY = 0.97  # of the steps, at most, must be stable for it to be said that they are not
+FELT = 50.0  # g0²/c, from which on rounding off the row space may be felt at the end
 EQUAL = 1e-12  # eigenvalues of AAᵀ this close, relatively, are equal
-OUTLOOKS: WeakKeyDictionary[Any, dict[Any, Say | None]] = WeakKeyDictionary()
+EXPECTED: WeakKeyDictionary[Any, dict[Any, Say | None]] = WeakKeyDictionary()
 
 
-def outlook(method: Any, problem: Any) -> Say | None:
+def warn_before(method: Method, problem: Any, scale: Array, units: Array, meant: bool) -> None:
+    """Warn of a run whose end rounding decides, and of one that is meant to converge and cannot;
+    the answer of a method is kept with the problem.
+    """
+    ratio = rounding_felt(method, problem, scale)
+    if ratio is not None:
+        warn_of({method.name: rounding_decides(problem, ratio, scale, units)}, 4)
+    if not meant or type(method) is not RPGD or not problem.is_least_squares:
+        return
+    known = EXPECTED.get(problem, {})
+    say = known[method] if method in known else expected_warning(method, problem)
+    if say is not None:
+        warn_of({method.name: say(scale, units)}, 4)
+
+
+def rounding_felt(method: Method, problem: Any, scales: Array) -> float | None:
+    """c of a method whose training may make what rounding leaves off the row space large; None of
+    any other, and wherever no start is as far out.
+
+    It multiplies w⊥ by e^{(g0² − g²)/2c}.
+    """
+    if type(method) not in (RPGD, WeightNorm) or not problem.has_row_space:
+        return None
+    ratio = settled_ratio(method)
+    if ratio is None:
+        return None
+    largest = float(np.abs(scales).max(initial=0.0))
+    with np.errstate(over="ignore", divide="ignore"):
+        return ratio if largest * np.divide(largest, ratio) > FELT else None
+
+
+def expected_warning(method: Any, problem: Any) -> Say | None:
     """What there is to say of runs of a method: a function of the scales (k,) and unit directions
     (n, d) of their starts, which gives "" or a sentence; None if there is nothing, whatever the
     start.
 
     The problem is one that runs reduce, so that this needs no factorisation of its own.
     """
-    if type(method) is not RPGD or not hasattr(problem, "with_targets"):
+    if type(method) is not RPGD or not problem.is_least_squares:
         return None
-    known = OUTLOOKS.setdefault(problem, {})
+    known = EXPECTED.setdefault(problem, {})
     if method not in known:
         nowhere = _settles_nowhere(method, problem)
         known[method] = (lambda scales, units: nowhere) if nowhere else _cycle(method, problem)
@@ -43,13 +76,8 @@ def outlook(method: Any, problem: Any) -> Say | None:
 def rounding_decides(problem: Any, ratio: float, scales: Array, units: Array) -> str:
     """That starts in the row space may leave it by rounding alone; "" where they do not."""
     from ..problems.coordinates.reduction import NEGLIGIBLE
-    from ..theory.limits import (
-        ROUNDING_DECIDES,
-        SIGN_BY_ROUNDING,
-        VAGUE,
-        limit_perp,
-        sign_by_rounding,
-    )
+    from ..theory.limits import ROUNDING_DECIDES, SIGN_BY_ROUNDING, VAGUE, sign_by_rounding
+    from ..theory.scalar_limits import limit_perp
     from ..theory.setup import set_up_convex
 
     gstar = _solution_norm(problem)
@@ -69,7 +97,7 @@ def rounding_decides(problem: Any, ratio: float, scales: Array, units: Array) ->
 
 def _solution_norm(problem: Any) -> float:
     """‖x*‖; NaN where a loss has no unique minimum."""
-    if not hasattr(problem, "minimum"):
+    if not has_minimum(problem):
         return float(np.linalg.norm(problem.target))
     try:
         found = problem.minimum()
@@ -96,8 +124,7 @@ def undisturbed(method: Any) -> bool:
     """Whether a method makes the steps that the theory of stability is about: whole batches
     without noise, decay or clipping; momentum is part of it.
     """
-    disturbed = getattr(method, "decays", True) or method.clip is not None
-    return not disturbed and method.sampling is None
+    return not method.decays and method.clip is None and method.sampling is None
 
 
 def _settles_nowhere(method: Any, problem: Any) -> str:
@@ -131,8 +158,8 @@ def _explained(problem: Any, eta: float, gamma: float, beta: float, ahead: bool,
     return (
         f"rPGD with direction_step={eta:g} and scale_step={gamma:g} cannot converge: no solution "
         "is stable at these steps, though a run may pass the tolerance on its way; with their "
-        "ratio the largest that work are direction_step="
-        f"{share * eta:.4g} and scale_step={share * gamma:.4g} (see wn.theory.norm_bracket)"
+        f"ratio the largest that work are direction_step={share * eta:.4g} and "
+        f"scale_step={share * gamma:.4g} (see wn.theory.norm_bracket)"
     )
 
 
@@ -163,9 +190,9 @@ def _cycle(method: Any, problem: Any) -> Say | None:
         many = "this start" if ends.size == 1 else f"{int(ends.sum())} of {ends.size} starts"
         return (
             f"rPGD with the curvature step and scale_step={step:g} does not converge from {many} "
-            f"but ends in its 2-cycle: freeze the first step, scale_step=two_phase(0, {step:g}, 1),"
-            f" or take scale_step < {smallest / (gstar + smallest) / lam.max():.3g} (see "
-            "wn.theory.two_cycle)"
+            "but ends in its 2-cycle: freeze the first step, "
+            f"scale_step=two_phase(0, {step:g}, 1), or take scale_step < "
+            f"{smallest / (gstar + smallest) / lam.max():.3g} (see wn.theory.two_cycle)"
         )
 
     return say

@@ -7,23 +7,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .contract import Array, Evaluation, State, block_norm, expand
-from .schedules import Schedule, Step, as_schedule
-from .training import Training
+from .._support.numeric import EPS, Array
+from .state import Evaluation, State, block_norm, expand
+from .training import TwoSteps
 from .weight_norm import checked_norm
 
 # a length ‖Aw‖ this small, against that of another direction, is rounding
-UNSEEN = 64 * float(np.finfo(np.float64).eps)
+UNSEEN = 64 * EPS
 
 
 @dataclass(frozen=True, repr=False)
-class BatchNorm(Training):
+class BatchNorm(TwoSteps):
     """Batch normalization of a linear model: gradient descent on (g, w) with x = g·w/‖Aw‖.
 
-    The predictions are g·Aw/‖Aw‖, of length |g|. With G = ∇f(x) and n = ‖Aw‖: g ← g − γ⟨w, G⟩/n, w
-    ← w − (η g/n)(G − ⟨w, G⟩AᵀAw/n²). The gradient of w lies in the row space of A and is orthogonal
-    to w: ‖w‖ only grows, and the part of w off the row space never moves. n is that of all samples,
-    at every step: batch_size chooses the samples of the loss alone.
+    The predictions are g·Aw/‖Aw‖, of length |g|. With G = ∇f(x) and n = ‖Aw‖: g ← g − γ⟨w, G⟩/n,
+    w ← w − (η g/n)(G − ⟨w, G⟩AᵀAw/n²). The gradient of w lies in the row space of A and is
+    orthogonal to w: ‖w‖ only grows, and the part of w off the row space never moves. n is that of
+    all samples, at every step: batch_size chooses the samples of the loss alone.
 
     A run starts at x0 = scale·direction, as with every method, so its own g0 is scale·‖Aw0‖/‖w0‖;
     the scale of results and histories is that of the weights, x = scale·direction, and so is the g
@@ -38,7 +38,7 @@ class BatchNorm(Training):
     initial_norm : float
         ‖w0‖, between 1e-100 and 1e100.
     momentum, nesterov, scale_decay, direction_decay, clip, batch_size, label_noise, seed
-        See `weightnorm.methods.Training`. scale_decay is that of its own g, |g| = ‖Ax‖.
+        See `weightnorm.methods.GradientMethod`. scale_decay is that of its own g, |g| = ‖Ax‖.
 
     Examples
     --------
@@ -50,8 +50,6 @@ class BatchNorm(Training):
     (True, True)
     """
 
-    direction_step: Step
-    scale_step: Step
     initial_norm: float = 1.0
 
     name: ClassVar[str] = "BatchNorm"
@@ -59,21 +57,16 @@ class BatchNorm(Training):
     rotation_equivariant: ClassVar[bool] = True
     free_norm: ClassVar[bool] = True
     needs_predictions: ClassVar[bool] = True
-    in_every_kernel: ClassVar[bool] = False
     curvature_powers: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
-    def __post_init__(self) -> None:
-        self._check_training()
-        as_schedule("direction_step", self.direction_step)
-        as_schedule("scale_step", self.scale_step)
-        object.__setattr__(self, "initial_norm", checked_norm(self.initial_norm))
-
     @property
-    def schedules(self) -> tuple[Schedule, Schedule]:
-        """The schedules of w and of g."""
-        return as_schedule("direction_step", self.direction_step), as_schedule(
-            "scale_step", self.scale_step
-        )
+    def features(self) -> frozenset[str]:
+        """Those of all methods, and that its scale is that of ‖Aw‖."""
+        return super().features | {"own scale"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "initial_norm", checked_norm(self.initial_norm))
 
     def own_scale(self, problem: Any, scale: Array, unit: Array) -> Array:
         """The method's own g for weights scale·unit: scale·‖A unit‖.
@@ -130,13 +123,9 @@ class BatchNorm(Training):
         length, _ = problem.normal(unit)
         return np.asarray(scale / np.where(length > 0, length, np.nan))
 
-    def pull(self, problem: Any, x: Array) -> Array:
+    def decay_gradient(self, problem: Any, x: Array) -> Array:
         """What the decay of g = ‖Ax‖ adds to the gradient by the weights: μAᵀAx."""
         return np.asarray(self.scale_decay * problem.normal(x)[1])
-
-    def init(self, scale: Array, direction: Array) -> State:
-        """Start at g0 = scale, the method's own, and w0 = initial_norm·direction."""
-        return State(self.initial_norm * direction, scale.copy())
 
     def evaluate(self, problem: Any, state: State) -> Evaluation:
         """Loss, ∇_w = (g/n)(G − ⟨w, G⟩AᵀAw/n²) and ∇_g = ⟨w, G⟩/n, at x = g w/n with n = ‖Aw‖."""
@@ -153,7 +142,7 @@ class BatchNorm(Training):
         self, state: State, evaluation: Evaluation, vector_step: Array, scale_step: Array
     ) -> State:
         """Gradient descent on both, with momentum if there is any; no step leads to w = 0."""
-        move, scale_move, buffers = self.pushed(state, evaluation)
+        move, scale_move, buffers = self.step_directions(state, evaluation)
         w = state.vector - expand(vector_step, state.vector) * move
         w = np.where(expand(block_norm(w, state.scale), w) == 0.0, state.vector, w)
         return state.moved(w, state.scale - scale_step * scale_move, **buffers)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._support import validate
-from .._support.validate import Vector
-from ..runs.grids import constant_step, method_kind
+from .._support.moved import by_old_names
+from .._support.numeric import Vector
+from ..methods.steps import constant_step, kept_ratio
+from ..problems.contract import require_problem
+from ..runs.dataset import method_kind
 from ..runs.history import invariant
 from ..runs.result import Result
 from ..theory import (
@@ -27,10 +30,11 @@ NOT_KNOWN = "not known"
 AT_REST = 1e-6  # the relative gradient under which ‖w‖ of batch norm has all but stopped growing
 LEFT = 400.0  # its gain over η and what is left of the loss; 100 was measured with unstable steps
 ROUNDING = 1e-9  # of ‖x‖: how well the end of batch norm is known then
+__getattr__ = by_old_names(__name__)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Assessment:
+class Certificate:
     """What the theory says of a result; it prints as a table.
 
     Numbers are NaN where the theory says nothing, and `notes` says why.
@@ -95,7 +99,7 @@ class Assessment:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
-def certificate(problem: Any, result: Result) -> Assessment:
+def certificate(problem: Any, result: Result) -> Certificate:
     """What the theory says of a result: Bregman optimality, drift, and the predicted end.
 
     Parameters
@@ -107,7 +111,7 @@ def certificate(problem: Any, result: Result) -> Assessment:
 
     Returns
     -------
-    Assessment
+    Certificate
         It prints as a table; every number has a name.
 
     Raises
@@ -131,7 +135,7 @@ def certificate(problem: Any, result: Result) -> Assessment:
     """
     validate.instance("result", result, Result, use="what wn.run returns")
     resume = result._resume
-    if resume.origin is None or not hasattr(problem, "split"):
+    if resume.origin is None or not require_problem(problem).has_row_space:
         raise ValueError(
             "result must be of one scale and one direction on a linear model; got one of "
             f"{type(problem).__name__}"
@@ -142,26 +146,13 @@ def certificate(problem: Any, result: Result) -> Assessment:
         raise ValueError("problem is not the one that result is of; give the same data")
     method, (g0, unit) = resume.method, resume.origin
     notes: list[str] = []
-    ratio = _ratio(method, resume.start_norm)
+    known = method_kind(method) in ("wn", "rpgd")
+    ratio = kept_ratio(method, resume.start_norm) if known else np.nan
     slope = float(problem.relative_gradient(result.direction[None], np.atleast_1d(result.scale))[0])
     predicted, promised = _predicted(problem, method, result, ratio, slope, notes)
     excess, drift = _geometry(problem, result, g0, unit, ratio, notes)
     gap = np.nan if predicted is None else float(np.linalg.norm(result.weights - predicted.weights))
-    return Assessment(excess, drift, predicted, promised, gap, slope, tuple(notes))
-
-
-def _ratio(method: Any, start_norm: float) -> float:
-    """c = γ/η, times ‖w0‖², of steps that keep their ratio; NaN for any other."""
-    if method_kind(method) not in ("wn", "rpgd"):
-        return np.nan
-    turn, grow = method.schedules
-    plain = [
-        not (s.function or s.per_curvature or s.scale_power or s.norm_power) for s in (turn, grow)
-    ]
-    if not all(plain) or turn.switches != grow.switches or not all(turn.phases):
-        return np.nan
-    ratios = np.array(grow.phases) / np.array(turn.phases)
-    return float(ratios[0]) * start_norm**2 if np.ptp(ratios) <= 1e-12 * ratios[0] else np.nan
+    return Certificate(excess, drift, predicted, promised, gap, slope, tuple(notes))
 
 
 def _predicted(
@@ -174,29 +165,33 @@ def _predicted(
         result._resume.start_norm,
         result._resume.origin,
     )
-    squares = hasattr(problem, "with_targets")
+    squares = problem.is_least_squares
     eta, gamma = (constant_step(schedule) for schedule in method.schedules)
     try:
         moved = method.schedules[: 1 + method.has_scale]
         frozen = any(schedule.ends_frozen for schedule in moved)
-        if getattr(method, "label_noise", 0.0):
+        if method.label_noise:
             notes.append("no end is known with noise on the labels")
-        elif getattr(method, "decays", False):
+        elif method.decays:
             return _decayed(problem, method, kind, squares and not frozen, notes)
-        elif getattr(method, "batch_size", None) and float(problem.floor or 0.0) > 0.0:
+        elif method.batch_size and float(problem.floor or 0.0) > 0.0:
             notes.append("mini-batches do not come to rest where y is out of reach")
         elif kind == "gd":
             return gd_limit(problem, g0, unit), 0.0
         elif kind == "bn" and squares and eta > 0 and gamma > 0:
-            return _batch_norm(problem, method, result, (eta, gamma), slope, notes)
+            return _batchnorm(problem, method, result, (eta, gamma), slope, notes)
         elif kind not in ("wn", "rpgd"):
             notes.append(f"the theory does not know {type(method).__name__}")
         elif not ratio > 0:
             notes.append("the ratio of the steps changes or is zero, so no end is predicted")
         elif squares and eta > 0:
-            options = {name: getattr(method, name) for name in ("momentum", "nesterov")}
-            options |= {"batch_size": method.batch_size, "clip": method.clip}
-            options["direction_norm"] = start_norm
+            options = {
+                "momentum": method.momentum,
+                "nesterov": method.nesterov,
+                "batch_size": method.batch_size,
+                "clip": method.clip,
+                "direction_norm": start_norm,
+            }
             found = finite_step_limit(problem, g0, unit, kind, eta, gamma / eta, **options)
             notes += [f"not promised: {text}" for text in found.failing]
             return found, found.error if found.applies else np.nan
@@ -208,7 +203,7 @@ def _predicted(
     return None, np.nan
 
 
-def _batch_norm(
+def _batchnorm(
     problem: Any,
     method: Any,
     result: Result,

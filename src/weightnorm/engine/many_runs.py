@@ -11,25 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support import validate
+from .._support.numeric import Array, Vector
 from .._support.pool import available_cores, run_all
-from .._support.validate import Vector
-from ..methods.contract import Array, Method
+from ..methods.contract import Method
 from ..problems import Problem
-from ..runs.result import empty_grid
+from ..runs.result import empty_columns
 from .batch import Batch, Start
-from .loop import Policy, judge_for, loop, quietly
-from .optimum import with_gradient
-from .start import (
-    backend_of,
-    check_method,
-    columns,
-    own_scale,
-    private_copy,
-    require_isometry,
-    start,
-    undefined,
-)
+from .gradient_test import with_gradient
+from .loop import Policy, loop, quietly
+from .start import backend_of, check_method, private_copy, require_isometry, start, undefined
 from .start import coordinates as coordinates_of
+from .stopping import rule_for
 
 _BLOCK = 32  # neighbouring runs that stay together, as in a block of the kernel
 _PIECES = 8  # of work without threads of its own
@@ -42,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class ManyRuns:
     """The numbers of many runs, without labels.
 
     Attributes
@@ -60,7 +52,7 @@ class Grid:
 
 
 @quietly
-def compute_grid(
+def run_many(
     problem: Problem | Sequence[Problem],
     methods: Mapping[str, Method],
     scales: Any,
@@ -71,7 +63,7 @@ def compute_grid(
     threads: int | None = None,
     progress: Progress | None = None,
     gradient_tolerance: float | None = None,
-) -> Grid:
+) -> ManyRuns:
     """The numbers of a sweep, for those who label them themselves.
 
     With several least-squares problems of one dimension each start is on its own: runs of different
@@ -82,7 +74,7 @@ def compute_grid(
     g = validate.number_or_vector("scales", scales)
     units = {
         c: problems[0].unit_directions(directions, c)
-        for c in sorted({columns(method) for method in methods.values()})
+        for c in sorted({method.per_column for method in methods.values()})
     }
     tolerance = validate.real("tolerance", tolerance, minimum=0.0)
     max_steps = validate.integer("max_steps", max_steps, maximum=validate.MAX_COUNT)
@@ -90,29 +82,29 @@ def compute_grid(
     workers = (
         available_cores() if threads is None else validate.integer("threads", threads, minimum=1)
     )
-    lanes = [
-        _Lane.of(method, problems, units[columns(method)], g, reduced)
+    by_method = [
+        _MethodRuns.of(method, problems, units[method.per_column], g, reduced)
         for method in methods.values()
     ]
     num_starts = len(next(iter(units.values())))
-    out = empty_grid(problems[0].variables, (len(lanes), num_starts, len(g)))
+    out = empty_columns(problems[0].variables, (len(by_method), num_starts, len(g)))
     cancel = threading.Event()
     total = out["status"].size
-    done = total - sum(lane.places.size for lane in lanes) * num_starts
+    done = total - sum(one.places.size for one in by_method) * num_starts
 
     @quietly
     def work(piece: _Piece) -> int:
-        batch = piece.start(lanes, g, tolerance, reduced, workers)
+        batch = piece.start(by_method, g, tolerance, reduced, workers)
 
         def cancelled() -> bool:
             if piece.alone and (ended := int((~batch.alive).sum())):
                 _tell(progress, done + ended, total)
             return cancel.is_set()
 
-        judge = judge_for(lanes[piece.runs[0, 0]].method)
+        rule = rule_for(by_method[piece.runs[0, 0]].method)
         if gradient_tolerance is not None:
-            judge = with_gradient(judge, problems[0], tolerance, gradient_tolerance)
-        policy = Policy(tolerance, max_steps, judge, cancelled=cancelled)
+            rule = with_gradient(rule, problems[0], tolerance, gradient_tolerance)
+        policy = Policy(tolerance, max_steps, rule, cancelled=cancelled)
         _write(out, piece.where, batch, loop(batch, policy))
         return int(piece.runs.shape[1])
 
@@ -121,16 +113,16 @@ def compute_grid(
         done += sum(sizes)
         _tell(progress, done, total)
 
-    pieces = _pieces(lanes, num_starts, workers)
+    pieces = _pieces(by_method, num_starts, workers)
     for piece in (piece for piece in pieces if piece.alone):
         finished([work(piece)])
     if together := [piece for piece in pieces if not piece.alone]:
         run_all(work, together, workers, cancel, finished)
-    return Grid(out, g, _known_of_starts(lanes, problems))
+    return ManyRuns(out, g, _known_of_starts(by_method, problems))
 
 
 @dataclass(frozen=True, eq=False)
-class _Lane:
+class _MethodRuns:
     """One method of a sweep: the coordinates it runs in, its starts there, and the scales it can
     start from.
     """
@@ -145,7 +137,7 @@ class _Lane:
     @classmethod
     def of(
         cls, method: Method, problems: list[Problem], units: Array, g: Vector, reduced: bool
-    ) -> _Lane:
+    ) -> _MethodRuns:
         spaces = [coordinates_of(method, problem, reduced) for problem in problems]
         small = spaces[0].problem
         if len(problems) == 1:
@@ -160,22 +152,22 @@ class _Lane:
             )
             # the last coordinate of each
             perp_units = np.eye(1, small.dimension, small.dimension - 1)
-        require_isometry(spaces[0], entered, columns(method))
-        own_scale(method, small, np.ones(len(entered)), entered)  # refuses a start it cannot make
+        require_isometry(spaces[0], entered, method.per_column)
+        method.own_scale(small, np.ones(len(entered)), entered)  # refuses a start it cannot make
         places = np.flatnonzero(~undefined(method, small, g))
         return cls(method, small, entered, perp_units, places, backend_of(method, small, reduced))
 
     def starts(self, starts: Indices, scale: Array) -> Start:
         """The starts of several runs."""
         unit = self.units[starts]
-        if columns(self.method):
+        if self.method.per_column:
             scale = np.repeat(scale[:, None], unit.shape[2], axis=1)
         perp_units = (
             self.perp_units
             if self.perp_units is None or len(self.perp_units) == 1
             else self.perp_units[starts]
         )
-        own = own_scale(self.method, self.problem.of_runs(starts), scale, unit)
+        own = self.method.own_scale(self.problem.of_runs(starts), scale, unit)
         return Start(own, unit, perp_units=perp_units)
 
 
@@ -194,19 +186,18 @@ class _Piece:
         return self.runs[0], self.runs[1], self.runs[2]
 
     def start(
-        self, lanes: list[_Lane], g: Vector, tolerance: float, reduced: bool, workers: int
+        self, by_method: list[_MethodRuns], g: Vector, tolerance: float, reduced: bool, workers: int
     ) -> Batch:
         """The batch of these runs."""
         which, starts, places = self.where
-        first = lanes[which[0]]
+        first = by_method[which[0]]
         if first.backend.shares_methods:
-            chosen = [lanes[i] for i in which]
+            chosen = [by_method[i] for i in which]
             several = [
-                lane.starts(starts[i : i + 1], g[places[i : i + 1]])
-                for i, lane in enumerate(chosen)
+                one.starts(starts[i : i + 1], g[places[i : i + 1]]) for i, one in enumerate(chosen)
             ]
             return start(
-                [lane.method for lane in chosen], first.problem, several, tolerance, threads=workers
+                [one.method for one in chosen], first.problem, several, tolerance, threads=workers
             )
         begun, problem = first.starts(starts, g[places]), first.problem.of_runs(starts)
         threads = workers if self.alone else 1
@@ -215,7 +206,7 @@ class _Piece:
         )
 
 
-def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
+def _pieces(by_method: list[_MethodRuns], num_starts: int, workers: int) -> list[_Piece]:
     """The grid cut into pieces of work, none too large for memory or to report progress.
 
     Methods share a piece where their backend can. Runs of one scale, which take about as many
@@ -225,24 +216,24 @@ def _pieces(lanes: list[_Lane], num_starts: int, workers: int) -> list[_Piece]:
     the number of pieces is fixed: a product rounds its rows by how many there are.
     """
     groups: dict[Any, list[Indices]] = {}
-    for index, lane in enumerate(lanes):
-        runs = np.full((3, lane.places.size * num_starts), index)
+    for index, one in enumerate(by_method):
+        runs = np.full((3, one.places.size * num_starts), index)
         runs[1], runs[2] = (
-            np.tile(np.arange(num_starts), lane.places.size),
-            np.repeat(lane.places, num_starts),
+            np.tile(np.arange(num_starts), one.places.size),
+            np.repeat(one.places, num_starts),
         )
-        groups.setdefault(lane.backend if lane.backend.shares_methods else index, []).append(runs)
+        groups.setdefault(one.backend if one.backend.shares_methods else index, []).append(runs)
     many = sum(runs.shape[1] for group in groups.values() for runs in group) >= _MANY
     pieces = []
     for group in groups.values():
-        runs, lane = (
+        runs, one = (
             np.concatenate(group, axis=1),
-            lanes[group[0][0, 0]] if group[0].size else lanes[0],
+            by_method[group[0][0, 0]] if group[0].size else by_method[0],
         )
-        threaded, shared = lane.backend.uses_threads, lane.backend.shares_methods
+        threaded, shared = one.backend.uses_threads, one.backend.shares_methods
         size = _BLOCK if threaded else 8
         block, num_blocks = np.arange(runs.shape[1]) // size, -(-runs.shape[1] // size)
-        fitting = max(1, _PIECE // (size * int(np.prod(lane.units.shape[1:]))))
+        fitting = max(1, _PIECE // (size * int(np.prod(one.units.shape[1:]))))
         alone = workers == 1 or shared or (threaded and not many)
         wanted = _PIECES if not threaded else 1 if alone else 2 * workers
         count = max(min(wanted, num_blocks), -(-num_blocks // min(fitting, _PROGRESS)))
@@ -260,14 +251,14 @@ def _in_one(dimension: int, rows: list[Array]) -> Array:
     return units
 
 
-def _known_of_starts(lanes: list[_Lane], problems: list[Problem]) -> dict[str, Any]:
+def _known_of_starts(by_method: list[_MethodRuns], problems: list[Problem]) -> dict[str, Any]:
     """‖x*‖ and ‖w0⊥‖, from the first method that runs in reduced coordinates."""
-    for lane in lanes:
-        reference = lane.problem.reference
-        if lane.problem is problems[0] or reference is None or lane.perp_units is None:
+    for one in by_method:
+        reference = one.problem.reference
+        if one.problem is problems[0] or reference is None or one.perp_units is None:
             continue
         perp = np.abs(
-            np.einsum("ij,ij->i", lane.units, np.broadcast_to(lane.perp_units, lane.units.shape))
+            np.einsum("ij,ij->i", one.units, np.broadcast_to(one.perp_units, one.units.shape))
         )
         return {"minimum_norm": np.linalg.norm(reference, axis=-1), "start_perp_norm": perp}
     return {}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..methods.contract import Method
 from ..methods.registry import REGISTRY
+from ..methods.steps import constant_ratio, constant_step
 from .result import Status
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Axis:
     labels: Any
 
 
-def label_grid(
+def label_runs(
     arrays: Arrays,
     about: Mapping[str, str],
     axes: Sequence[Axis],
@@ -137,29 +138,10 @@ def _indexes(axes: Sequence[Axis]) -> tuple[dict[str, Any], dict[str, Any]]:
     return variables, indexes
 
 
-def step_ratio(method: Any) -> float:
-    """c = γ/η of a method with two constant steps, times ‖w0‖² for WN; NaN for any other, and for
-    one whose own scale is not that of the weights.
-    """
-    first, second = (constant_step(schedule) for schedule in method.schedules)
-    other = getattr(method, "sampling", None) is not None or hasattr(method, "own_scale")
-    if not method.has_scale or not first > 0 or np.isnan(second) or other:
-        return np.nan
-    norm = float(getattr(method, "initial_norm", 1.0))
-    return second / first * norm * norm
-
-
 def method_kind(method: Any) -> str:
     """The short name of a method: gd, wn, rpgd or bn, or the class of one that is not ours."""
     kinds = {row.method: row.name for row in REGISTRY}
     return kinds.get(type(method), type(method).__name__)
-
-
-def constant_step(schedule: Any) -> float:
-    """The value of a step that never changes, NaN otherwise."""
-    plain = not (schedule.per_curvature or schedule.scale_power or schedule.norm_power)
-    constant = plain and schedule.function is None and len(schedule.phases) == 1
-    return float(schedule.phases[0]) if constant else np.nan
 
 
 def method_coordinates(
@@ -181,7 +163,7 @@ def method_coordinates(
         "settings": column(repr),
         "direction_step": column(step(0)),
         "scale_step": column(step(1)),
-        "ratio": column(step_ratio),
+        "ratio": column(constant_ratio),
     }
 
 
@@ -210,7 +192,7 @@ def exact_norms(data: xarray.Dataset) -> xarray.DataArray | None:
     """
     import xarray
 
-    from ..theory.limits import limit_perp
+    from ..theory.scalar_limits import limit_perp
 
     if not {"minimum_norm", "start_perp_norm", "kind", "ratio", "scale"} <= set(data.coords):
         return None
@@ -228,7 +210,7 @@ def exact_norms(data: xarray.Dataset) -> xarray.DataArray | None:
     return norm.transpose(*(dim for dim in data.norm.dims if dim in norm.dims))
 
 
-def grid_attributes(
+def dataset_attributes(
     status: Any, recipe: str, tolerance: float, max_steps: int, gradient_tolerance: float | None
 ) -> dict[str, Any]:
     """What a dataset of runs says of itself: when they stopped, how they ended, how to make one
