@@ -1,45 +1,40 @@
-"""Fixtures that more than one file of tests uses, and the order of files on two workers."""
+"""Fixtures that more than one file of tests uses, and the order of files on two workers.
 
+The files that take longest go first, so that of two workers none is left with one of them when the
+other has nothing more to do: `durations.json` has how long each took (`make durations`).
+"""
+
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from commands import make_up_measurements, write_table
 
-# The files that take longest, in this order before all others: of two workers, none is then left
-# with one of them when the other has nothing more to do.
-LONG = (
-    "test_cluster.py",
-    "test_certificate.py",
-    "test_reproduce.py",
-    "test_figure_5.py",
-    "test_contract.py",
-    "test_sweeps.py",
-    "test_chunked.py",
-    "test_chunked_reads.py",
-    "test_chunked_cluster.py",
-    "test_examples.py",
-    "test_sensing.py",
-    "test_training.py",
-    "test_beyond.py",
-    "test_terminal.py",
-    "test_model_kernel.py",
-    "test_environments.py",
-    "test_regressor.py",
-    "test_minimum.py",
-    "test_classifier.py",
-    "test_decay_clip.py",
-)
+from tests.support.commands import write_table
+
+HERE = Path(__file__).parent
+DURATIONS = HERE / "durations.json"
+# of files that share what takes long to compute (here the search of Figure 5), the first
+SHARED = {"paper/test_figure_5.py": "paper/test_reproduce.py"}
+WORTH_NAMING = 0.5  # seconds: shorter files go in any order
 
 
-# Of files that share what takes long to compute (here the search of Figure 5), the first.
-SHARED = {"test_figure_5.py": "test_reproduce.py"}
+def pytest_addoption(parser):
+    """How `make durations` asks for them."""
+    parser.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name}")
+
+
+def name_of(path):
+    """A file of tests, or a module with examples, as `durations.json` names it."""
+    path = Path(path)
+    return path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else path.as_posix()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Long files first; within them and after them the order stays."""
-    places = {name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+    known = json.loads(DURATIONS.read_text(encoding="utf-8"))
+    items.sort(key=lambda item: -known.get(name_of(item.path), 0.0))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -51,19 +46,33 @@ def pytest_xdist_make_scheduler(config, log):
 
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid):
-            path = Path(super()._split_scope(nodeid))
-            return str(path.with_name(SHARED.get(path.name, path.name)))
+            path = super()._split_scope(nodeid).removeprefix("tests/")
+            return SHARED.get(path, path)
 
     return Together(config, log)
+
+
+class Recorder:
+    """Adds up how long the tests of each file took, and keeps that at the end."""
+
+    def __init__(self):
+        self.seconds = Counter()
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid.partition("::")[0].removeprefix("tests/")] += report.duration
+
+    def pytest_sessionfinish(self):
+        long = {n: round(s, 1) for n, s in self.seconds.most_common() if s >= WORTH_NAMING}
+        DURATIONS.write_text(json.dumps(long, indent=1) + "\n", encoding="utf-8")
+
+
+def pytest_configure(config):
+    """Record, where the tests are run and not on their workers."""
+    if config.option.record_durations and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
 
 
 @pytest.fixture
 def table(tmp_path):
     """A small table on disk."""
     return write_table(tmp_path)
-
-
-@pytest.fixture
-def measured(monkeypatch):
-    """A benchmark that takes no time."""
-    make_up_measurements(monkeypatch)

@@ -5,7 +5,8 @@ import inspect
 import re
 
 import pytest
-from pages import reference
+
+from tests.support.pages import reference
 
 OBJECTS = {
     f"{page.module}.{name}": getattr(importlib.import_module(page.module), name)

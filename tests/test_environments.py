@@ -7,9 +7,9 @@ import textwrap
 
 import numpy as np
 import pytest
-from cases import slow
 
 import weightnorm as wn
+from tests.support.cases import slow
 
 LINEAR = """
     import weightnorm as wn
@@ -58,9 +58,7 @@ def expected():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "trouble",
-    [NO_LOCATOR, *slow([FULL_DISK, DAMAGED])],
-    ids=["no place", "full disk", "damaged"],
+    "trouble", [NO_LOCATOR, *slow([FULL_DISK, DAMAGED])], ids=["no place", "full disk", "damaged"]
 )
 def test_without_a_cache_runs_still_run(trouble, expected, tmp_path):
     assert (

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import load
+
+from tests.support.pages import load
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 

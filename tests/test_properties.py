@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from cases import METHODS, build
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
+from tests.support.cases import METHODS, build
 from weightnorm.engine.batch import Start
 from weightnorm.engine.start import start
 

@@ -1,15 +1,13 @@
 """Chromium, driven by Playwright; tests are skipped with a reason where one of them is missing."""
 
 import shutil
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weightnorm as wn
+from tests.browser.driving import wait_until
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "explorer"))  # the golden cases
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -64,7 +62,7 @@ def opened(browsed):
 
     def open_page(*arguments, **options):
         page = browsed(*arguments, **options)
-        page.wait_for_function("window.weightnorm !== undefined")
+        wait_until(page, "window.weightnorm !== undefined")
         return page
 
     return open_page

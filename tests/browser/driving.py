@@ -14,14 +14,23 @@ def state(page):
     return json.loads(page.evaluate("JSON.stringify(weightnorm.state)"))
 
 
+def wait_until(frame, expression):
+    """Wait until an expression is true in a page or a frame; 10 seconds at most.
+
+    Playwright's own `wait_for_function` evaluates text in the page where the expression is not true
+    at once, and the page's Content Security Policy forbids that.
+    """
+    for _ in range(500):
+        if frame.evaluate(expression):
+            return
+        frame.wait_for_timeout(20)
+    raise AssertionError(f"not true within 10 seconds: {expression}")
+
+
 def rest(page):
     """Wait until everything is drawn in full and the address is up to date."""
     page.wait_for_timeout(40)
-    for _ in range(500):  # Playwright's own waiting evaluates text in the page, which that forbids
-        if page.evaluate("weightnorm.settled"):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError("the page does not settle")
+    wait_until(page, "weightnorm.settled")
 
 
 def ends(page):

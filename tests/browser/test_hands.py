@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from driving import drag, ends, rest, same_ends, state
+
+from tests.browser.driving import drag, ends, rest, same_ends, state
 
 STEPS = ["g", "a", "t", "eta", "gamma", "gd", "freeze", "beta", "noise", "steps"]
 

@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-import corners
 import numpy as np
 import pytest
-from driving import drag, ends, rest, run_python, same_ends, state
-from golden import worst
 
 import weightnorm as wn
+from tests.browser.driving import drag, ends, rest, run_python, same_ends, state, wait_until
+from tests.explorer import corners
+from tests.explorer.golden import worst
 from weightnorm.explorer.build import page as build_page
 from weightnorm.explorer.describe import describe
 
@@ -211,12 +211,12 @@ def test_a_permalink_is_the_whole_state(opened, file, hash_):
     before, shown = state(page), ends(page)
     address = page.evaluate("location.hash")
     page.reload()
-    page.wait_for_function("window.weightnorm !== undefined")
+    wait_until(page, "window.weightnorm !== undefined")
     assert state(page) == before
     assert ends(page) == shown
     assert ends(opened(file, address)) == shown
     page.click("#copy-link")
-    page.wait_for_function("document.querySelector('#taken').innerText.startsWith('The link')")
+    wait_until(page, "document.querySelector('#taken').innerText.startsWith('The link')")
 
 
 @pytest.mark.parametrize(

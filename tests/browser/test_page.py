@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from driving import drag, rest
+
+from tests.browser.driving import drag, rest
 
 LARGEST_FILE = 400_000  # bytes
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.driving import wait_until
+
 SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
 PAPER = "getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
 
@@ -16,7 +18,7 @@ def explorer_in(page):
     """The explorer's frame, once it has drawn."""
     page.locator("iframe.explorer").scroll_into_view_if_needed()
     frame = next(frame for frame in page.frames if "_static/explorer.html" in frame.url)
-    frame.wait_for_function("window.weightnorm !== undefined")
+    wait_until(frame, "window.weightnorm !== undefined")
     return frame
 
 
@@ -51,7 +53,7 @@ def test_it_has_the_theme_of_the_page_around_it(browsed):
 def test_the_whole_explorer_is_a_link_away(browsed):
     page = browsed(SITE / "guides" / "explorer.html")
     page.click("text=Open the explorer")
-    page.wait_for_function("window.weightnorm !== undefined")
+    wait_until(page, "window.weightnorm !== undefined")
     assert page.locator("#tour").is_visible()
 
 

@@ -3,12 +3,12 @@ of golden.py's cases; and `all_cases`: those, these, and the corners on the way 
 """
 
 import numpy as np
-import passages
-from golden import Instance, limit_case, numbers, relative
-from golden import cases as golden_cases
-from passages import BENT, ONE, SLANTED
 
 import weightnorm as wn
+from tests.explorer import passages
+from tests.explorer.golden import Instance, limit_case, numbers, relative
+from tests.explorer.golden import cases as golden_cases
+from tests.explorer.passages import BENT, ONE, SLANTED
 from weightnorm.theory import (
     finite_step_limit,
     flow_limit,

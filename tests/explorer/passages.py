@@ -1,9 +1,9 @@
 """Corners on the way of runs and flows, which the instances of golden.py do not reach."""
 
 import numpy as np
-from golden import Instance, flow_case, numbers, relative
 
 import weightnorm as wn
+from tests.explorer.golden import Instance, flow_case, numbers, relative
 from weightnorm.theory import flow_limit
 
 ONE = [1.0], [1.0]

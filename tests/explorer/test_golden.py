@@ -7,8 +7,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from corners import all_cases
-from golden import worst
+
+from tests.explorer.corners import all_cases
+from tests.explorer.golden import worst
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "src" / "weightnorm" / "explorer" / "page"

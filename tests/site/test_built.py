@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import DOCS, ROOT, reference
+
+from tests.support.pages import DOCS, ROOT, reference
 
 SITE = DOCS / "_build" / "html"
 
@@ -46,7 +47,7 @@ def test_names_in_the_text_are_links():
     assert not {"scale_step", "curvature"} & glossary.keys()
     assert glossary["wn.RPGD"].endswith("#weightnorm.RPGD")
     called = glossary["wn.certificate(problem, result)"]
-    assert called.endswith("weightnorm.advice.assessment.certificate")
+    assert called.endswith("weightnorm.advice.certificate.certificate")
 
 
 def test_formulas_are_rendered_and_styled_from_here():

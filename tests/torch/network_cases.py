@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from weightnorm.experiments.network.protocol import QUICK, Setting
+from weightnorm_paper.network.protocol import QUICK, Setting
 
 NOWHERE = Path("no/such/folder")
 MLP = Setting("digits", 500, 0.2, "mlp")

@@ -63,3 +63,14 @@ TESTS = {
     _WRAP + "TestWSAM::test_wsam_optimizer[weightnormsgd-True-True-False-True]": ADAM,
     _WRAP + "TestWSAM::test_wsam_optimizer[weightnormsgd-True-True-True-False]": ADAM,
 }
+
+
+def short(nodeid):
+    """The name of a test without its folder."""
+    return nodeid.removeprefix("tests/")
+
+
+def key(nodeid):
+    """Under what a test is left out: its name, or that without parameters; None if it is not."""
+    name = short(nodeid)
+    return next((k for k in (name, name.partition("[")[0]) if k in TESTS), None)

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from others_left_out import FILES, TESTS
+from others_left_out import FILES, TESTS, key, short  # beside it: `tests` is theirs here
 
 from weightnorm.torch import RPGD, WeightNormSGD
 
@@ -43,12 +43,18 @@ class Registered:
     def __init__(self, params, lr=1e-3, *, weight_decay=0.0, **options):
         made.add(os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0])
         told = {name: value for name, value in options.items() if name not in SWALLOWED}
+        params = [_renamed(group) if isinstance(group, dict) else group for group in params]
         try:
             super().__init__(params, lr, scale_weight_decay=weight_decay, **told)
         except TypeError as error:
             if "parameters must be real" not in str(error):
                 raise
             self.step = _refuse(error)
+
+
+def _renamed(group):
+    """A group of theirs, whose weight_decay is that of the scale."""
+    return {"scale_weight_decay" if k == "weight_decay" else k: v for k, v in group.items()}
 
 
 def _refuse(error):
@@ -115,17 +121,6 @@ def stand_in(request, monkeypatch):
 
     for name in request.config.their_names if hasattr(request, "param") else ():
         monkeypatch.setitem(OPTIMIZERS, name, OURS[request.param])
-
-
-def short(nodeid):
-    """The name of a test without its folder."""
-    return nodeid.removeprefix("tests/")
-
-
-def key(nodeid):
-    """Under what a test is left out: its name, or that without parameters; None if it is not."""
-    name = short(nodeid)
-    return next((k for k in (name, name.partition("[")[0]) if k in TESTS), None)
 
 
 def pytest_collection_modifyitems(items):

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 import torch
 import torch.distributed as dist
-from cases import OPTIMIZERS
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+from tests.torch.cases import OPTIMIZERS
 
 PATIENCE = 120.0  # seconds: processes that wait for each other end then, and say so
 WORLD = 2

@@ -11,12 +11,12 @@ import sys
 import numpy as np
 import pytest
 import torch
-from pages import ROOT, blocks, load, run_page
-from test_docstrings import doc, documented, section
+from benchmarks import bridge, torch_steps
 
 import weightnorm
 import weightnorm.torch as wnt
-from weightnorm.bench import bridge, torch_steps
+from tests.support.pages import ROOT, blocks, load, run_page
+from tests.test_docstrings import doc, documented, section
 
 OBJECTS = {name: getattr(wnt, name) for name in wnt.__all__}
 every = pytest.mark.parametrize("thing", OBJECTS.values(), ids=OBJECTS)
@@ -114,7 +114,7 @@ def test_the_page_of_the_bridge_is_what_was_measured():
 def test_step_costs_are_ratios_of_what_was_measured(monkeypatch):
     monkeypatch.setattr(torch_steps, "WIDTH", 8)
     monkeypatch.setattr(torch_steps, "LAYERS", 2)
-    monkeypatch.setattr("weightnorm.bench.timing.PAUSE", 0.0)
+    monkeypatch.setattr("benchmarks.timing.PAUSE", 0.0)
     monkeypatch.setattr(torch_steps, "SHAPES", {"small": lambda: [(3, 4), (4,)]})
     found = torch_steps.step_costs(lambda text: None, 1)
     for measured in found["updates"]["small"].values():

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from cases import OPTIMIZERS, network
 from torch.nn.utils.parametrizations import weight_norm
 
+from tests.torch.cases import OPTIMIZERS, network
 from weightnorm.torch import RPGD, FreezeThaw, scale_direction_groups, scale_norm
 
 

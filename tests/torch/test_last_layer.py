@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import pytest
 import torch
-from cases import OPTIMIZERS, train
 from torch.nn.utils.parametrizations import weight_norm
 
 import weightnorm as wn
+from tests.torch.cases import OPTIMIZERS, train
 from weightnorm.torch import FreezeThaw, predict_last_layer, scale_norm
 
 SAMPLES, FEATURES, OUTPUTS = 6, 14, 3

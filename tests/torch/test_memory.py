@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from cases import OPTIMIZERS
+
+from tests.torch.cases import OPTIMIZERS
 
 every = pytest.mark.parametrize("name", OPTIMIZERS)
 ways = pytest.mark.parametrize("foreach", [None, False, True])

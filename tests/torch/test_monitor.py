@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from cases import OPTIMIZERS, images, layer_at, network, problem, steps, train
 from torch.nn.utils.parametrizations import weight_norm
 
 import weightnorm as wn
+from tests.torch.cases import OPTIMIZERS, images, layer_at, network, problem, steps, train
 from weightnorm.torch import RPGD, FreezeThaw, Monitor, scale_direction_groups, scale_norm
 
 every = pytest.mark.parametrize("name", OPTIMIZERS)

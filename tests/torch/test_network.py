@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from network_cases import CNN, MLP, NOWHERE
-from pages import ROOT, load
 
-from weightnorm.experiments.network import data, prediction, protocol, shard, training
-from weightnorm.experiments.network.arms import rates
-from weightnorm.experiments.network.data import DataError, draw, images, read_idx
-from weightnorm.experiments.network.models import prepared, start
-from weightnorm.experiments.network.protocol import ARMS, BASE_NORM, BY_NAME, Setting
-from weightnorm.experiments.network.training import GUESSING, Bench, Member
+from tests.support.pages import ROOT, load
+from tests.torch.network_cases import CNN, MLP, NOWHERE
 from weightnorm.torch import RPGD, WeightNormSGD
+from weightnorm_paper.network import data, prediction, protocol, shard, training
+from weightnorm_paper.network.arms import rates
+from weightnorm_paper.network.data import DataError, draw, images, read_idx
+from weightnorm_paper.network.models import prepared, start
+from weightnorm_paper.network.protocol import ARMS, BASE_NORM, BY_NAME, Setting
+from weightnorm_paper.network.training import GUESSING, Bench, Member
 
 
 @pytest.fixture
@@ -119,11 +119,7 @@ def alone(setting, arm, scale, member, steps):
 def test_an_ensemble_trains_every_member_as_it_would_be_alone(setting, arm, double):
     steps, scale = 20, 3.0 if arm == "rpgd" else 0.3
     values = BY_NAME[arm].values
-    members = [
-        Member(0.01, values[0], 3),
-        Member(0.03, values[0], 4),
-        Member(0.02, values[3], 3),
-    ]
+    members = [Member(0.01, values[0], 3), Member(0.03, values[0], 4), Member(0.02, values[3], 3)]
     bench = Bench(setting, steps, double)
     trained = bench.train(BY_NAME[arm], scale, members)
     weights = torch.cat([part.detach() for part in trained.model.last])

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from network_cases import MLP, NOWHERE, TINY
 
-from weightnorm.experiments.network import execute, protocol, shard
-from weightnorm.experiments.network.dataset import from_dataset, to_bytes, to_dataset
-from weightnorm.experiments.network.hypotheses import HYPOTHESES
-from weightnorm.experiments.network.protocol import BY_NAME
-from weightnorm.figures.network import KINDS
-from weightnorm.report.network import load as load_dataset
+from tests.torch.network_cases import MLP, NOWHERE, TINY
+from weightnorm_paper.figures.network import KINDS
+from weightnorm_paper.network import execute, protocol, shard
+from weightnorm_paper.network.dataset import from_dataset, to_bytes, to_dataset
+from weightnorm_paper.network.hypotheses import HYPOTHESES
+from weightnorm_paper.network.protocol import BY_NAME
+from weightnorm_paper.report.network.reproduce import load as load_dataset
 
 
 def numbers(found):
@@ -71,8 +71,8 @@ def test_killed_and_interrupted_runs_go_on(tiny, tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "from pathlib import Path\n"
-        "from network_cases import NOWHERE, TINY\n"
-        "from weightnorm.experiments.network import execute\n"
+        "from tests.torch.network_cases import NOWHERE, TINY\n"
+        "from weightnorm_paper.network import execute\n"
         "if __name__ == '__main__':\n"
         "    execute.run(TINY, Path(sys.argv[1]), NOWHERE)\n"
     )
@@ -80,7 +80,7 @@ def test_killed_and_interrupted_runs_go_on(tiny, tmp_path):
     script.write_text(code, encoding="utf-8")
     folder, left = tmp_path / "shards", []
     for kind in (signal.SIGKILL, signal.SIGINT):
-        command = [sys.executable, str(script), str(folder), str(Path(__file__).parent)]
+        command = [sys.executable, str(script), str(folder), str(Path(__file__).parents[2])]
         process = subprocess.Popen(
             command, stderr=subprocess.DEVNULL, start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

@@ -2,8 +2,9 @@
 
 import pytest
 import torch
-from cases import OPTIMIZERS, OPTIONS, steps
 from torch.nn.utils.parametrizations import weight_norm
+
+from tests.torch.cases import OPTIMIZERS, OPTIONS, steps
 
 every = pytest.mark.parametrize("name", OPTIMIZERS)
 ways = pytest.mark.parametrize("foreach", [None, False, True])

@@ -5,7 +5,11 @@ import copy
 import numpy as np
 import pytest
 import torch
-from cases import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weightnorm as wn
+from tests.torch.cases import (
     OPTIMIZERS,
     OPTIONS,
     apart,
@@ -17,10 +21,6 @@ from cases import (
     steps,
     train,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import weightnorm as wn
 from weightnorm.torch import RPGD, FreezeThaw, WeightNormSGD, scale_norm
 
 every = pytest.mark.parametrize("name", OPTIMIZERS)

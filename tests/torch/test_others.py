@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from others_left_out import FILES, TESTS
-from others_plugin import key
+
+from tests.torch.others_left_out import FILES, TESTS, key
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

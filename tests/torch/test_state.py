@@ -5,9 +5,9 @@ import io
 
 import pytest
 import torch
-from cases import OPTIMIZERS, apart, images, network, same, steps
 from torch._dynamo.testing import CompileCounterWithBackend
 
+from tests.torch.cases import OPTIMIZERS, apart, images, network, same, steps
 from weightnorm.torch import FreezeThaw
 
 every = pytest.mark.parametrize("name", OPTIMIZERS)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from pages import ROOT, load
+
+from tests.support.pages import ROOT, load
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch.nn.utils.parametrizations import weight_norm
 from torch.utils._pytree import tree_leaves
-from torch_testing import internal
 
+from tests.torch.torch_testing import internal
 from weightnorm.torch import from_torch_weight_norm, scale_norm
 
 pytestmark = pytest.mark.slow  # torch.testing takes seconds to import

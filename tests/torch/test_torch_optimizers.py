@@ -9,8 +9,8 @@ import copy
 import pytest
 import torch
 from torch.nn.utils.parametrizations import weight_norm
-from torch_testing import internal
 
+from tests.torch.torch_testing import internal
 from weightnorm.torch import RPGD, WeightNormSGD
 
 pytestmark = pytest.mark.slow  # torch.testing takes seconds to import
