@@ -1,4 +1,15 @@
-"""Sphinx builds the site from here: `make docs`. Nothing is fetched, and a warning is an error."""
+"""Sphinx builds the site from here: `make docs`. Nothing is fetched, and a warning is an error.
+
+`_ext` makes what nobody should write by hand. `reference_table` says which public names stand
+together, and a name that it leaves out ends the build (and is a failing test); `reference_pages`
+writes a page for each; `plain_docstrings` keeps |g| and coef_ what they are in plain text;
+`command_page` asks the command for its options; `link_names` turns every name in the text into a
+link; `local_katex` renders formulas and stops at one that does not parse; `explorer_page` writes
+the explorer into the site, and `_static/explorer-theme.js` tells it which theme the page around it
+has. Pages that are measured or proved (claims, erratum, benchmarks, steps, priors, the keys of a
+sweep file) are written by the programs that know, stored, and compared by tests (`make pages`,
+`make bench`). `tests/support/pages.py` runs the code of a page as a reader would, shell included.
+"""
 
 import os
 import sys

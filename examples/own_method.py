@@ -12,7 +12,7 @@ import numpy as np
 import weightnorm as wn
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # ours prints what is not a default
 class AdaptiveRPGD(wn.RPGD):
     """rPGD with the step of w divided by the root of all squared gradients so far."""
 

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 import weightnorm as wn
-from weightnorm.problems import Frame, Reduction
+from weightnorm.problems import Lifter, Reduction
 
 
 class PhaseRetrieval(wn.Problem):
@@ -60,7 +60,7 @@ class RowSpace(Reduction):
     def start(self, unit):
         """The coordinates of one start, and the axis that leads back from the last of them."""
         rest = unit - self.Q @ (self.Q.T @ unit)
-        return self.enter(unit[None])[0], Frame(self, (rest / max(np.linalg.norm(rest), 1e-300),))
+        return self.enter(unit[None])[0], Lifter(self, (rest / max(np.linalg.norm(rest), 1e-300),))
 
     def lift(self, coordinates, axes):
         """Coordinates -> a vector of d entries."""

@@ -18,7 +18,7 @@ import weightnorm
 NAME = re.compile(
     r"^(?P<home>(?:wn|weightnorm)\.)?(?P<name>[A-Za-z_][\w.]*)(?P<call>\(.*\))?$", re.S
 )
-CALLED = {"certificate": "weightnorm.advice.assessment.certificate"}  # a module that can be called
+CALLED = {"certificate": "weightnorm.advice.certificate.certificate"}  # a module that can be called
 PARAMETERS = {
     name
     for thing in vars(weightnorm.theory).values()

@@ -34,8 +34,8 @@ class Page:
 
 # members of classes that are for the engine, or for the library they come from
 INTERNAL = {
-    *("pull", "pushed", "own_scale", "weights_scale"),  # of methods
-    *("is_iterated", "target", "whitened", "packed", "tiled", "unseen_norm", "fingerprint"),
+    *("decay_gradient", "step_directions", "own_scale", "weights_scale"),  # of methods
+    *("is_iterated", "target", "whitened", "packed", "unseen_norm", "fingerprint"),
     "mark",
     *("model_post_init", "tables", "written"),  # of SweepConfig
     *("ends_frozen", "settled_from", "get_lr"),  # of schedules
@@ -53,7 +53,7 @@ PAGES = [
         {
             "Train": "run sweep search_step flow gradient_flow",
             "See it in a browser": "explore",
-            "Methods": "GradientDescent WeightNorm RPGD BatchNorm",
+            "Methods": "GradientDescent WeightNorm RPGD BatchNorm Method",
             "Problems": "LeastSquares KernelLeastSquares GeneralizedLinear MatrixSensing Problem",
             "What a call returns": "Result Status History Trajectory StepSearch",
             "What a call raises": "Interrupted NotCertified",
@@ -77,36 +77,18 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
                 "flow_limit gd_limit finite_step_limit batchnorm_limit weight_decay_limit "
                 "linear_layer_limit fixed_scale_limit restart_limit flow_outcome scale_sign"
             ),
-            "Which steps?": (
-                "stability norm_bracket two_cycle two_cycle_basin escape flow_step_sizes edge_time"
-            ),
+            "Which steps?": "stability norm_bracket two_cycle two_cycle_basin edge_time",
             "Plan a run with a guarantee": (
-                "plan two_phase_a two_phase_b general_matrix general_matrix_any "
-                "general_matrix_random general_matrix_steps general_matrix_second_stage "
-                "two_phase_b_bounds two_phase_b_final"
+                "plan two_phase_a two_phase_b safe_scale safe_scale_steps"
             ),
-            "Against gradient descent": "wn_beats_gd distance_map example_2d",
+            "Against gradient descent": "wn_beats_gd distance_map",
             "The formulas behind the limit": (
                 "limit_perp limit_scale limit_square perp_of_limit ratio_for_share potential "
-                "bregman invariant invariant_drift grouped_invariant perp_factor"
+                "bregman invariant invariant_drift grouped_invariant flow_limit_as_printed"
             ),
-            "How fast?": (
-                "convergence_time loss_rate loss_rate_bounds loss_envelope frozen_contraction "
-                "perp_after perp_bound perp_contraction steps_to_perp"
-            ),
+            "How fast?": "convergence_time frozen_contraction perp_after steps_to_perp",
             "Classes, noise, other rules": (
                 "max_margin max_margin_offset noise_equilibrium coordinate_wise_end"
-            ),
-            "The flow and its rest points": "flow_field gradients stationary_point sphere_ball",
-            "One step, exactly": (
-                "rpgd_step wn_step step_identities scale_step scale_gap scale_increases "
-                "scale_keeps_increasing scale_norm_recursion loss_gap orthogonal_gstar "
-                "adaptive_lambda_rpgd adaptive_lambda_wn adaptive_lambda_sign"
-            ),
-            "As the paper prints it, and orders of growth": (
-                "flow_limit_as_printed two_phase_a_printed_second two_phase_a_order "
-                "two_phase_a_step_order two_phase_b_order two_phase_b_second_order "
-                "two_phase_b_gain rho_tradeoff random_tail"
             ),
             "What these functions return": (
                 "Statement Assumption Value Bounds Limit FiniteStepLimit IterativeLimit LayerLimit "
@@ -123,11 +105,11 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         {"Plans": "Plan"},
     ),
     Page(
-        "assessment",
+        "result_certificate",
         "What the theory says of a result",
-        "weightnorm.advice.assessment",
+        "weightnorm.advice.certificate",
         """``wn.certificate(problem, result)`` is this function.""",
-        {"A result against the theory": "certificate Assessment"},
+        {"A result against the theory": "certificate Certificate"},
     ),
     Page(
         "schedules",
@@ -180,13 +162,37 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
     Page(
         "certificate",
         "The certificate",
-        "weightnorm.certificate",
+        "weightnorm_paper.certificate",
         """Every claim of the theory against simulation: what ``weightnorm verify`` runs.""",
-        {
-            "Check": "Certificate Line",
-            "Write it down": "counts summary to_markdown to_erratum",
-        },
+        {"Check": "Certificate Line", "Write it down": "counts summary to_markdown to_erratum"},
         elsewhere="verify",
+    ),
+    Page(
+        "lemmas",
+        "The lemmas of the paper",
+        "weightnorm_paper.lemmas",
+        """What proofs and checks use on their way, and what the paper prints. These functions are
+written like those of :doc:`wn.theory </reference/generated/theory>`, which has the predictions.""",
+        {
+            "The flow and its rest points": (
+                "flow_field flow_step_sizes gradients stationary_point sphere_ball perp_factor "
+                "loss_rate loss_rate_bounds loss_envelope example_2d"
+            ),
+            "One step, exactly": (
+                "rpgd_step wn_step step_identities scale_step scale_gap scale_increases "
+                "scale_keeps_increasing scale_norm_recursion loss_gap orthogonal_gstar "
+                "adaptive_lambda_rpgd adaptive_lambda_wn adaptive_lambda_sign"
+            ),
+            "How fast rPGD leaves its start": "norm_after_first_step perp_bound perp_contraction",
+            "From which scales?": (
+                "safe_scale_any safe_scale_random safe_scale_second_stage random_tail"
+            ),
+            "Two phases, and orders of growth": (
+                "two_phase_a_printed_second two_phase_b_bounds two_phase_b_final "
+                "two_phase_a_order two_phase_a_step_order two_phase_b_order "
+                "two_phase_b_second_order two_phase_b_gain rho_tradeoff"
+            ),
+        },
     ),
     Page(
         "torch",
@@ -207,8 +213,8 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         "What all methods have",
         "weightnorm.methods",
         """Momentum, decay, clipping, mini-batches and label noise: options of every method.""",
-        {"Options": "Training"},
-        elsewhere="BatchNorm GradientDescent RPGD WeightNorm",
+        {"Options": "GradientMethod", "For methods of your own": "expand"},
+        elsewhere="BatchNorm GradientDescent RPGD WeightNorm Method",
     ),
     Page(
         "iterative",
@@ -224,7 +230,7 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         """The contract of a problem is `weightnorm.Problem`; these go with it.
 :doc:`/guides/own-method` shows both at work.""",
         {
-            "Coordinates": "Reduction Frame",
+            "Coordinates": "Reduction Lifter",
             "Minima and checks": "MinimumNuclearNorm require_least_squares",
             "Weights that a kernel knows": "Expansion",
         },
@@ -243,7 +249,9 @@ Symbols are those of the :doc:`glossary </reference/glossary>`.""",
         "contract",
         "For methods of your own",
         "weightnorm.methods.contract",
-        """What the engine asks of a method. :doc:`/guides/own-method` shows it at work.""",
-        {"The contract": "Method State Evaluation Sampling"},
+        """What goes with `weightnorm.Method`, the contract of a method. :doc:`/guides/own-method`
+shows it at work.""",
+        {"The contract": "State Evaluation Sampling Need"},
+        elsewhere="Method",
     ),
 ]
