@@ -97,7 +97,7 @@ def test_json_is_json_on_every_terminal(table, tmp_path, env):
     lines = json.loads(run(*ONE_CLAIM, "--json", env=env).stdout)
     assert [line["id"] for line in lines] == ["gd-limit"]
     message = run("fit", tmp_path / "none.csv", "--target", "y", env=env).stderr
-    assert f"{tmp_path / 'none.csv'} does not exist, or is no file" in plain(message)
+    assert f"{tmp_path / 'none.csv'} does not exist, or is not a file" in plain(message)
 
 
 def test_what_json_does_not_have_is_null_or_escaped(capsys):

@@ -157,5 +157,5 @@ def test_sparse_indices_that_lead_outside_are_refused(kind):
 
     A = getattr(sparse, kind)(np.eye(3))
     A.indices[1] = 200_000_000
-    with pytest.raises(ValueError, match="A is no valid sparse matrix"):
+    with pytest.raises(ValueError, match="A is not a valid sparse matrix"):
         wn.LeastSquares(A, np.ones(3))

@@ -241,7 +241,7 @@ class TestCommand:
     def test_an_unknown_claim_is_refused(self):
         result = CliRunner().invoke(app, ["verify", "--only", "fermat"])
         assert result.exit_code == 2
-        with pytest.raises(ValueError, match="only has 'fermat', which is no claim"):
+        with pytest.raises(ValueError, match="only has 'fermat', which is not a claim"):
             certify.verify(only=["fermat"])
 
 

@@ -250,7 +250,7 @@ def test_all_asks_for_every_claim(monkeypatch, tmp_path):
 def test_choosing_figures():
     assert [e.name for e in choose(["figure-3"])] == ["figure-3-top", "figure-3-bottom"]
     assert len(choose(["all"])) == len(EXPERIMENTS)
-    with pytest.raises(ValueError, match="'figure-9' is no figure; choose from all, figure-1"):
+    with pytest.raises(ValueError, match="'figure-9' is not a figure; choose from all, figure-1"):
         choose(["figure-9"])
 
 

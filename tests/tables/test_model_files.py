@@ -99,8 +99,8 @@ def test_two_classes_and_numbers_as_labels(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda text: text[: len(text) // 2], "is no model file"),
-        (lambda text: "[]", "is no model file of this version"),
+        (lambda text: text[: len(text) // 2], "is not a model file"),
+        (lambda text: "[]", "is not a model file of this version"),
         (lambda text: text.replace("weightnorm model 1", "weightnorm model 9"), "of this version"),
         (lambda text: text.replace('"means"', '"mean"'), "damaged: it lacks ['means']"),
         (lambda text: _change(text, means=[1.0]), "numbers do not fit together"),
@@ -115,7 +115,7 @@ def test_two_classes_and_numbers_as_labels(tmp_path):
         (lambda text: _change(text, classes=["x", "x"]), "do not fit together"),
         (lambda text: _change(text, multi_class="zzz"), "do not fit together"),
         (lambda text: _change(text, means=[True, 0.0, 0.0]), "do not fit together"),
-        (lambda text: "[" * 100_000, "is no model file"),
+        (lambda text: "[" * 100_000, "is not a model file"),
     ],
 )
 def test_a_damaged_model_is_named(table, tmp_path, damage, message):

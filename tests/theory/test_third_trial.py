@@ -187,7 +187,7 @@ def test_a_name_that_the_system_refuses_is_a_file_that_is_not_there(tmp_path, en
 def test_pipes_are_not_waited_for(tmp_path):
     pipe = tmp_path / "pipe.toml"
     os.mkfifo(pipe)
-    with pytest.raises(sweeps.ConfigError, match="it is no file"):
+    with pytest.raises(sweeps.ConfigError, match="it is not a file"):
         sweeps.load_config(pipe)
     config = sweeps.load_config(write(tmp_path))
     first = next(iter(plan.SweepPlan(config)))

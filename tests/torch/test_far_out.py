@@ -122,7 +122,7 @@ def test_a_compiled_step_checks_its_options(name, option, first):
         step()
     before = p.detach().clone()
     optimizer.param_groups[0][option] = 1.5
-    with pytest.raises(Exception, match=f"{option}( must be below 1|=1.5 is no option)"):
+    with pytest.raises(Exception, match=f"{option}( must be below 1|=1.5 is not an option)"):
         step()
     assert torch.equal(p, before)
 

@@ -45,7 +45,7 @@ def test_options_that_would_be_ignored_are_refused(name, option, words):
     """transformers' Trainer puts weight_decay into every group: it trained undecayed."""
     model = network()
     groups = [{"params": [p for p in model.parameters() if p.ndim > 1], **option}]
-    with pytest.raises(ValueError, match=f"{next(iter(option))}=.* is no option .*{words}"):
+    with pytest.raises(ValueError, match=f"{next(iter(option))}=.* is not an option .*{words}"):
         OPTIMIZERS[name](groups, 0.1)
     optimizer = OPTIMIZERS[name](model.parameters(), 0.1)
     optimizer.param_groups[0].update(option)

@@ -47,7 +47,7 @@ def output_checked() -> Iterator[None]:
 
 
 def say(console: Console, text: str, style: str | None = None) -> None:
-    """Print a text as it is: brackets in it are no markup, and it is not broken into lines.
+    """Print a text as it is: brackets in it are not markup, and it is not broken into lines.
 
     Parameters
     ----------

@@ -294,7 +294,7 @@ def _write(
 
 
 def require_table(methods: Any) -> Mapping[str, Method]:
-    """Refuse what is no mapping of names, which label an axis, to methods."""
+    """Refuse what is not a mapping of names, which label an axis, to methods."""
     if not isinstance(methods, Mapping) or not methods:
         raise TypeError(
             f'methods must be a mapping such as {{"rpgd": wn.RPGD(0.1, 0.1)}}, got {methods!r}'

@@ -31,7 +31,7 @@ SHALLOW = 1e-10
 NUM_MIXED = 3  # combinations of a direction that stand for it
 GAIN = 64 * EPS  # a loss that fell by less than this share of itself has not improved at all …
 SMALL_GAIN = 0.5  # … and by less than this while the steps doubled, not to speak of
-RISE = 0.01  # a step that takes the loss up by this share of it is no rounding
+RISE = 0.01  # a step that takes the loss up by this share of it is not rounding
 
 
 class StoppingRule:

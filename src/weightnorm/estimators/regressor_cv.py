@@ -136,7 +136,7 @@ class WeightNormRegressorCV(RegressorMixin, WeightNormEstimator):  # type: ignor
         Raises
         ------
         ValueError
-            If there are more folds than samples, or a share or time is no number.
+            If there are more folds than samples, or a share or time is not a number.
         """
         X, y = self._data(X, y, y_numeric=True, ensure_min_samples=2)
         require_squares(X)

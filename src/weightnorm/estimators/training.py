@@ -90,7 +90,7 @@ class ClassifierTraining:
         self.divergence_loss: Array | None = None
         self.done, self.loss, self.damping = 0, np.inf, 1.0
         self.status = Status.MAX_STEPS
-        self._look()  # a start that no step leaves is no minimum unless its gradient vanishes
+        self._look()  # a start that no step leaves is not a minimum unless its gradient vanishes
 
     @property
     def goes_on(self) -> bool:

@@ -383,5 +383,5 @@ def _noisy_targets(method: Method) -> Need:
     return Need(
         lambda problem: problem.has_label_noise,
         f"{method.name}(label_noise={method.label_noise:g}) adds noise to y, and the y of {{kind}} "
-        "are no numbers to add it to; use label_noise=0",
+        "are not numbers to add it to; use label_noise=0",
     )

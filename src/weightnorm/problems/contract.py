@@ -352,7 +352,7 @@ class Problem(ABC):
 
 
 def require_problem(problem: Any) -> Problem:
-    """Refuse what is no problem, or says of none how many weights it has.
+    """Refuse what is not a problem, or says of none how many weights it has.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def label_runs(
         What each array is, where `ABOUT` does not say it.
     axes : sequence of Axis
     coordinates : mapping of name -> (dims, values)
-        Labels that are no axes of their own.
+        Labels that are not axes of their own.
     attributes : mapping
         Of the dataset.
 

@@ -288,7 +288,7 @@ def _dual_expansion(problem: Problem, result: Result) -> Any:
     expand = problem.dual_expansion(result.dual_expansion.start)
     if expand is None:
         raise ValueError(
-            "start is a result on a kernel, whose weights are no weights of features; give "
+            "start is a result on a kernel, whose weights are not weights of features; give "
             "scale and direction"
         )
     return expand

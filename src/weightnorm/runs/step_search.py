@@ -72,8 +72,8 @@ def search_step(
     Raises
     ------
     TypeError
-        If the problem is no MatrixSensing, or the rule gives a method that is not compiled: one of
-        your own, or one with momentum, random steps, decay or clipping.
+        If the problem is not a MatrixSensing, or the rule gives a method that is not compiled: one
+        of your own, or one with momentum, random steps, decay or clipping.
 
     Examples
     --------

@@ -41,7 +41,7 @@ def load_npz(path: Path) -> Data:
     with _opened(path) as content:
         if not isinstance(content, np.lib.npyio.NpzFile):
             raise ValueError(
-                f"{path.name} is no npz file; write it with np.savez({path.name!r}, A=A, y=y)"
+                f"{path.name} is not an npz file; write it with np.savez({path.name!r}, A=A, y=y)"
             )
         missing = [name for name in ("A", "y") if name not in content]
         if missing:
@@ -76,7 +76,7 @@ def _opened(path: Path) -> Iterator[Any]:
     with file:
         with _reading(path):
             if file.read(len(ZIP)) not in (ZIP, NPY[: len(ZIP)]):
-                raise ValueError("it is no file of np.savez or np.save")
+                raise ValueError("it is not a file of np.savez or np.save")
             file.seek(0)
             content = np.load(file, allow_pickle=False)
         yield content

@@ -83,7 +83,7 @@ def load_config(path: Path) -> SweepConfig:
     '''
     try:
         if path.exists() and not path.is_file():
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None

@@ -136,7 +136,7 @@ def strangers(folder: Path, plan: SweepPlan) -> str:
 
 
 def _code(path: Path, ours: str) -> str | None:
-    """Which code wrote a shard; None for this one, and for what is no shard."""
+    """Which code wrote a shard; None for this one, and for what is not a shard."""
     where = environment_at(path)
     if where is None:
         return None

@@ -76,7 +76,7 @@ def read_arrays(path: Path, key: str, names: Iterable[str]) -> Arrays | None:
 
 def environment_at(path: Path) -> str | None:
     """The environment of whatever shard is at `path`; "" in the format before 3, which did not
-    say, and None for what is no shard.
+    say, and None for what is not a shard.
     """
     try:
         content = _content(path)

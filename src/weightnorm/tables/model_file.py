@@ -110,16 +110,16 @@ def read_model(path: Path) -> Model:
         If the file is missing, truncated, or not of this format.
     """
     if not is_regular(path):
-        raise TableError(f"{path} does not exist, or is no file")
+        raise TableError(f"{path} does not exist, or is not a file")
     try:
         data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
     except (OSError, ValueError, RecursionError) as error:
         raise TableError(
-            f"{path.name} is no model file (the model comes before the table): {error}"
+            f"{path.name} is not a model file (the model comes before the table): {error}"
         ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TableError(
-            f"{path.name} is no model file of this version; make one with weightnorm fit --out"
+            f"{path.name} is not a model file of this version; make one with weightnorm fit --out"
         )
     names = {field.name for field in fields(Model)}
     given = set(data) - {"format"}
@@ -194,7 +194,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _is_label(value: Any) -> bool:
-    """Whether it can name a class: NaN, for one, is no class, not even the same as itself."""
+    """Whether it can name a class: NaN, for one, is not a class, not even the same as itself."""
     return isinstance(value, LABELS) and (not isinstance(value, float) or math.isfinite(value))
 
 

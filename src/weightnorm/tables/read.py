@@ -37,7 +37,7 @@ def read_table(path: Path, labels: str | None = None) -> pd.DataFrame:
     a number would not keep that, as 007.
     """
     if not is_regular(path):
-        raise TableError(f"{path} does not exist, or is no file")
+        raise TableError(f"{path} does not exist, or is not a file")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = (
         suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
@@ -222,7 +222,7 @@ def number_columns(
 
 
 def _first_text(column: Any) -> str:
-    """The first value that is no number, and its row."""
+    """The first value that is not a number, and its row."""
     wrong = pd.to_numeric(column, errors="coerce").isna() & column.notna()
     where = np.flatnonzero(wrong.to_numpy())
     if not where.size:

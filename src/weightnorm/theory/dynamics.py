@@ -64,7 +64,7 @@ def flow_outcome(
     *,
     start_values: Any = None,
 ) -> Value:
-    """The loss at which the WN flow ends: zero, or that of a rest point which is no solution.
+    """The loss at which the WN flow ends: zero, or that of a rest point which is not a solution.
 
     Theorem 2.6 (a), (b): with c > 0 the loss goes to zero, or the flow ends in the set S = {g = 0,
     yᵀAw = 0}, where it is ½‖y‖². With c = 0, a fixed scale, neither need happen: for orthogonal A

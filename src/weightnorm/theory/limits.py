@@ -127,7 +127,7 @@ def flow_limit(
     -------
     Limit
         The weights at the end, their scale, norm and distance to x*. `.applies` is False where the
-        start flows into a rest point that is no solution.
+        start flows into a rest point that is not a solution.
 
     Raises
     ------

@@ -105,4 +105,6 @@ def check_options(options: dict[str, Any]) -> None:
     options["dim"] = checked_dim(options["dim"])
     for name, instead in FOREIGN.items():
         if options.get(name):
-            raise ValueError(f"{name}={options[name]!r} is no option of this optimiser: {instead}")
+            raise ValueError(
+                f"{name}={options[name]!r} is not an option of this optimiser: {instead}"
+            )

@@ -141,7 +141,7 @@ def _adopt(x: Any, state: dict[str, Any], n: Any, changed: Any, at: Layout, eps:
     w, g = state["direction"], state["scale"]
     size = safe_norm(x, at.axes)
     known = size > (eps if at.length > 1 else 0.0)
-    # a norm that is lost, or with which g/n is no number, is that of the weights
+    # a norm that is lost, or with which g/n is not a number, is that of the weights
     limits = torch.finfo(n.dtype)
     lost = ~(n.isfinite() & (n > eps)) | (known & (size <= limits.tiny * n))
     lost |= known & (size >= limits.max * n)
@@ -150,7 +150,7 @@ def _adopt(x: Any, state: dict[str, Any], n: Any, changed: Any, at: Layout, eps:
     sign = torch.where(block_dot(unit, w, at.axes) < 0, -1.0, 1.0).to(x.dtype)
     kept = torch.where(w.isfinite(), w, n * at.length**-0.5)
     write(w, torch.where(changed, torch.where(known, unit * (sign * n), kept), w))
-    # weights that are no numbers have a scale that is none: they stay so until others come
+    # weights that are not numbers have a scale that is none: they stay so until others come
     moved = torch.where(known | ~size.isfinite(), sign * size, 0.0)
     write(g, torch.where(changed, moved, g))
     if "direction_norm" in state:

@@ -37,7 +37,7 @@ class LastLayer:
         With `lr`: how far training may end from the prediction, in norm and distance. Zeros for
         infinitely small steps.
     equivalent_step : (k,) tensor
-        With `lr`: beyond 0.4 the error is no promise.
+        With `lr`: beyond 0.4 the error is not promised.
     closed_form : bool
         Whether the end is a formula; with a bias and features that are not centred, and with frozen
         steps, the flow was integrated.

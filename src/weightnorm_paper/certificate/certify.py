@@ -177,7 +177,7 @@ def verify(
     Raises
     ------
     ValueError
-        If `only` has an id that is no claim.
+        If `only` has an id that is not a claim.
 
     Examples
     --------
@@ -193,9 +193,8 @@ def verify(
     known = {claim.id for claim in CLAIMS}
     for name in only or ():
         if name not in known:
-            raise ValueError(
-                f"only has {name!r}, which is no claim; the claims are {', '.join(sorted(known))}"
-            )
+            listed = ", ".join(sorted(known))
+            raise ValueError(f"only has {name!r}, which is not a claim; the claims are {listed}")
     chosen = [claim for claim in CLAIMS if only is None or claim.id in only]
     lines = []
     for done, claim in enumerate(chosen):

@@ -17,7 +17,7 @@ def example_2d(g0: float, ratio: float = 1.0) -> Value:
     [1, exp((g0² − 1)/2)], for c = 1. The gradient flow ends at [1, g0] (printed [1, 1]), so that
     the WN flow ends closer to the minimum-norm solution [1, 0] exactly for |g0| > 1/√(e^{1/c} − 1),
     0.763 at c = 1, and not for small g0. The loss on the set S = {g = 0, yᵀAw = 0} of rest points
-    that are no solutions is ½ (printed 1).
+    that are not solutions is ½ (printed 1).
 
     Parameters
     ----------

@@ -53,9 +53,8 @@ def choose(names: Sequence[str]) -> list[Experiment]:
     )
     for name in names:
         if name not in known:
-            raise ValueError(
-                f"{name!r} is no figure; choose from all, {', '.join(e.name for e in EXPERIMENTS)}"
-            )
+            listed = ", ".join(e.name for e in EXPERIMENTS)
+            raise ValueError(f"{name!r} is not a figure; choose from all, {listed}")
     wanted = [
         (e, [name in ("all", e.name) or e.name.startswith(f"{name}-") for name in names])
         for e in EXPERIMENTS

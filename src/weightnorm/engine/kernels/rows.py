@@ -52,7 +52,7 @@ def _written(row, own, back, factor):
 
 @compiled("rows", fastmath=False)
 def _size(own):
-    """‖own‖ as two factors, also where its square is no number of this type: the norm of own/peak,
+    """‖own‖ as two factors, also where this type cannot hold its square: the norm of own/peak,
     and peak, the largest entry; 1 where that is zero or not a number.
     """
     peak = own.dtype.type(0)
@@ -81,7 +81,7 @@ def _is_changed(row, own, factor, near, tiny):
 def _followed(row, own, size, length, eps, buffer):
     """Take a row and its scale from weights of this size that others have changed; the scale.
 
-    The row keeps its length and its side. Weights that are no numbers have a scale that is none.
+    The row keeps its length and its side. Weights that are not numbers have a scale that is none.
     """
     for j in range(buffer.size):
         if not np.isfinite(buffer[j]):
@@ -151,7 +151,7 @@ def _row_step(own, slope, row, i, g, n, buffer, g_buffer, numbers, nesterov, pro
     if off > 0 and _is_changed(row, own, factor, near, tiny):
         share, peak = _size(own)
         size, least = share * peak, eps if row.size > 1 else zero
-        # a norm that is lost, or with which g/n is no number, is that of the weights
+        # a norm that is lost, or with which g/n is not a number, is that of the weights
         lost = not (np.isfinite(length) and length > eps) or size >= high * length
         if not projects and (lost or least < size <= tiny * length):
             n[i] = size if size > least else one

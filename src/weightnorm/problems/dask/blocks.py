@@ -259,7 +259,7 @@ def _leaf(block: Any, starts: Any = None, *, first: Any = None, block_id: Any = 
 
 
 def require_array(block: Any) -> None:
-    """Refuse a block that is no plain array, whatever Dask was told: a mask would be lost."""
+    """Refuse a block that is not a plain array, whatever Dask was told: a mask would be lost."""
     if not isinstance(block, np.ndarray) or isinstance(block, np.ma.MaskedArray):
         kind = type(block)
         raise TypeError(

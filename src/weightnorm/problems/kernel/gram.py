@@ -17,7 +17,7 @@ from ..coordinates.factorisation import Explicit, Factorisation, scaled_norm
 
 FEWEST = 16  # samples that rounding is judged by, at least
 ASYMMETRY = 1e3  # times eps: K and its transpose may differ by this share of the largest entry
-NEGATIVE = 16.0  # times the rounding of K: eigenvalues under minus that are no rounding
+NEGATIVE = 16.0  # times the rounding of K: eigenvalues under minus that are not rounding
 # times eps: the relative error of an entry that was computed, or had its mean taken off
 ENTRIES = 4.0
 TYPICAL = 8.0  # times eps·λmax: the error of an eigendecomposition, which n·eps·λmax bounds

@@ -305,7 +305,7 @@ class KernelLeastSquares(LeastSquares):
         Raises
         ------
         ValueError
-            If the weights have a part that is no combination of the samples and of this start.
+            If the weights have a part that is not a combination of the samples and of this start.
 
         Examples
         --------

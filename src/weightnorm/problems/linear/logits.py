@@ -88,7 +88,7 @@ class Logits(Problem):
         else:
             weighted = Weighted(self._one_by_one, self.counts)
             found = WithIntercept(weighted).intercept(weighted.constant * logits.T, last)
-        if np.isfinite(found).all():  # that of a step too far is no start for the next
+        if np.isfinite(found).all():  # that of a step too far is not a start for the next
             self._memory["intercept"] = found
         return found
 

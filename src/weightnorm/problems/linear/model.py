@@ -232,7 +232,7 @@ def _require_indices(A: Any) -> None:
     try:
         A.check_format(full_check=True)
     except ValueError as error:
-        raise ValueError(f"A is no valid sparse matrix: {error}; build it anew") from None
+        raise ValueError(f"A is not a valid sparse matrix: {error}; build it anew") from None
 
 
 def as_targets(y: Any, num_samples: int, shape: tuple[int, ...], of: str = "") -> Vector:

@@ -63,7 +63,7 @@ def as_blocks(W: Array, g: Array, columns: bool) -> tuple[Array, Array]:
         sign = -1.0 if (g < 0).any() else 1.0
         if (sign * g < 0).any():
             raise ValueError(
-                "start has scales of both signs, so its weights are no multiple of a W Wᵀ: "
+                "start has scales of both signs, so its weights are not a multiple of a W Wᵀ: "
                 "only blocks='columns' can go on"
             )
         return W * np.sqrt(np.abs(g)) if g.any() else W, np.asarray(sign * np.abs(g).sum())
