@@ -9,31 +9,14 @@ True
 """
 
 from importlib import import_module as _import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from . import datasets
-from ._support import extensions as _extensions
 from ._support import moved as _moved
 from ._support.late import OFFERED as _OFFERED
-from .methods import RPGD, BatchNorm, GradientDescent, Method, WeightNorm, schedules
-from .problems import (
-    GeneralizedLinear,
-    KernelLeastSquares,
-    LeastSquares,
-    MatrixSensing,
-    NotCertified,
-    Problem,
-)
-from .runs.contest import StepSearch
-from .runs.history import History
-from .runs.result import Interrupted, Result, Status
-from .runs.run import run
-from .runs.step_search import search_step
-from .runs.sweep import sweep
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
     from . import plot as plot
     from . import theory as theory
     from .advice.certificate import certificate as certificate
@@ -45,21 +28,66 @@ if TYPE_CHECKING:
     from .flows.trajectory import Trajectory as Trajectory
     from .flows.trajectory import flow as flow
     from .flows.trajectory import gradient_flow as gradient_flow
+    from .methods import RPGD as RPGD
+    from .methods import BatchNorm as BatchNorm
+    from .methods import GradientDescent as GradientDescent
+    from .methods import Method as Method
+    from .methods import WeightNorm as WeightNorm
+    from .methods import schedules as schedules
+    from .problems import GeneralizedLinear as GeneralizedLinear
+    from .problems import KernelLeastSquares as KernelLeastSquares
+    from .problems import LeastSquares as LeastSquares
+    from .problems import MatrixSensing as MatrixSensing
+    from .problems import NotCertified as NotCertified
+    from .problems import Problem as Problem
+    from .runs.contest import StepSearch as StepSearch
+    from .runs.history import History as History
+    from .runs.result import Interrupted as Interrupted
+    from .runs.result import Result as Result
+    from .runs.result import Status as Status
+    from .runs.run import run as run
+    from .runs.step_search import search_step as search_step
+    from .runs.sweep import sweep as sweep
 
-__version__ = _version("weightnorm")
+    __version__: str
 
-_LAZY = {
+# where each public name is; loaded when it is first asked for, so that a command that only prints
+# its help, or a program that draws a figure, waits for nothing else
+_PLACES = {
+    "datasets": "datasets",
     "plot": "plot",
+    "schedules": "methods.schedules",
     "theory": "theory",
-    "flow": "flows:flow",
-    "gradient_flow": "flows:gradient_flow",
-    "Trajectory": "flows:Trajectory",
-    "explore": "explorer:explore",
-    "certificate": "advice.certificate:certificate",
-    "WeightNormRegressor": "estimators:WeightNormRegressor",
-    "WeightNormRegressorCV": "estimators:WeightNormRegressorCV",
-    "WeightNormClassifier": "estimators:WeightNormClassifier",
-    "WeightNormKernelRegressor": "estimators:WeightNormKernelRegressor",
+    **dict.fromkeys(["RPGD", "BatchNorm", "GradientDescent", "Method", "WeightNorm"], "methods:"),
+    **dict.fromkeys(
+        [
+            "GeneralizedLinear",
+            "KernelLeastSquares",
+            "LeastSquares",
+            "MatrixSensing",
+            "NotCertified",
+            "Problem",
+        ],
+        "problems:",
+    ),
+    **dict.fromkeys(["Interrupted", "Result", "Status"], "runs.result:"),
+    "History": "runs.history:",
+    "StepSearch": "runs.contest:",
+    "run": "runs.run:",
+    "search_step": "runs.step_search:",
+    "sweep": "runs.sweep:",
+    **dict.fromkeys(["Trajectory", "flow", "gradient_flow"], "flows:"),
+    "certificate": "advice.certificate:",
+    "explore": "explorer:",
+    **dict.fromkeys(
+        [
+            "WeightNormClassifier",
+            "WeightNormKernelRegressor",
+            "WeightNormRegressor",
+            "WeightNormRegressorCV",
+        ],
+        "estimators:",
+    ),
 }
 
 _moved.register()
@@ -104,13 +132,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """Load what is heavier than a run only when it is asked for."""
-    if name == "verify":
-        value = _extensions.load(name)
-    elif name in _LAZY:
-        module, _, attribute = _LAZY[name].partition(":")
+    """Load a public name when it is asked for."""
+    value: _Any
+    if name in _PLACES:
+        module, colon, _ = _PLACES[name].partition(":")
         loaded = _import_module(f"weightnorm.{module}")
-        value = getattr(loaded, attribute) if attribute else loaded
+        value = getattr(loaded, name) if colon else loaded
+    elif name == "verify":
+        value = _import_module("weightnorm._support.extensions").load(name)
+    elif name == "__version__":
+        value = _import_module("importlib.metadata").version("weightnorm")
     else:
         raise AttributeError(f"module 'weightnorm' has no attribute {name!r}")
     globals()[name] = value

@@ -6,8 +6,10 @@ The library imports no package that stands on it. Such a package says in `pyproj
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, distribution
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS = "weightnorm.commands"
 NAMES = "weightnorm.names"
@@ -25,6 +27,8 @@ def offered(group: str) -> tuple[EntryPoint, ...]:
     -------
     tuple of importlib.metadata.EntryPoint
     """
+    from importlib.metadata import distribution
+
     return tuple(distribution("weightnorm").entry_points.select(group=group))
 
 

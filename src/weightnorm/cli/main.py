@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__
 from .._support.extensions import COMMANDS, offered
 from .explore import explore
 from .fit import fit
@@ -24,6 +23,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from .. import __version__
+
         typer.echo(f"weightnorm {__version__}")
         raise typer.Exit
 

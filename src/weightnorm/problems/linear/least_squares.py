@@ -17,7 +17,6 @@ from ..coordinates.iterative import Iterated, solve
 from ..coordinates.reduction import RowSpace
 from ..losses import Squared
 from ..samples import Sample
-from .centred import Centred
 from .model import LinearModel
 
 REFINEMENTS = 3  # of x*; each leaves κ²·eps of the error, so that the second is mostly rounding
@@ -157,6 +156,8 @@ class LeastSquares(LinearModel):
         >>> np.allclose(problem.A @ x + shift, problem.y)
         True
         """
+        from .centred import Centred
+
         A, y = self.A, self.y - self.y.mean()
         if not hasattr(A, "tocsr") and not isinstance(A, np.ndarray):
             raise TypeError(
