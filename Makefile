@@ -35,7 +35,7 @@ help:
 	@echo "make network     train networks for docs/explanation/network.md (more than an hour; goes on where it was left)"
 	@echo "make docs        build the documentation site, with warnings as errors, and check its links (3 minutes)"
 	@echo "make docs-setup  what make docs needs: Sphinx from PyPI, KaTeX from npm"
-	@echo "make pages       write the generated pages (claims, erratum, priors, kernels, steps) anew, from what they tell of"
+	@echo "make pages       write the generated pages (claims, erratum, keys of sweep files, priors, kernels, steps) anew, from what they tell of"
 	@echo "make lint        ruff, mypy --strict, import-linter"
 	@echo "make lock        pin the newest versions into requirements.lock"
 
@@ -149,6 +149,7 @@ pages: $(STAMP)
 	$(BIN)/weightnorm verify --markdown docs/erratum/claims.md --erratum docs/erratum/erratum.md
 	$(BIN)/python examples/priors.py --all > docs/guides/priors.md
 	$(BIN)/python examples/kernels.py --all > docs/guides/kernel-priors.md
+	$(BIN)/weightnorm sweep --keys > docs/reference/sweep-files.md
 	$(BIN)/python examples/steps.py > docs/guides/steps.md
 	$(BIN)/python examples/steps.py --json > docs/guides/steps.json
 

@@ -270,14 +270,19 @@ def main() -> int:
     """Run, report, and say in the exit code whether nothing survived."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--only", nargs="*", default=[], help="functions, such as discrete.loss_gap"
+        "--only",
+        nargs="*",
+        default=[],
+        help="functions as file.function, such as limits.flow_limit",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true", help="every mutant and what noticed it")
     chosen = parser.parse_args()
     started, functions = time.perf_counter(), claims_by_function()
     if unknown := set(chosen.only) - set(functions):
-        parser.error(f"no such function: {', '.join(sorted(unknown))}")
+        near = [k for k in functions for name in unknown if k.endswith(f".{name}")]
+        advice = f"; is it {', '.join(near)}?" if near else ""
+        parser.error(f"no such function: {', '.join(sorted(unknown))}{advice}")
     keys = [k for k in functions if (k in chosen.only if chosen.only else k not in WAYS)]
     if broken := measure():
         print(f"red without any mutant: {', '.join(broken)}")

@@ -213,7 +213,7 @@ written like those of :doc:`wn.theory </reference/generated/theory>`, which has 
         "What all methods have",
         "weightnorm.methods",
         """Momentum, decay, clipping, mini-batches and label noise: options of every method.""",
-        {"Options": "GradientMethod", "For methods of your own": "expand"},
+        {"Options": "GradientMethod", "For methods of your own": "expand block_norm block_dot"},
         elsewhere="BatchNorm GradientDescent RPGD WeightNorm Method",
     ),
     Page(

@@ -11,7 +11,7 @@ import pytest
 import xarray
 
 import weightnorm as wn
-from weightnorm.engine.start import runs_reduced
+from weightnorm.engine.coordinates import runs_reduced
 from weightnorm.methods.state import State
 from weightnorm.sweeps import load_config, run_sweep
 from weightnorm.sweeps.methods import SPECS

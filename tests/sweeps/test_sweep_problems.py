@@ -314,7 +314,7 @@ def test_runs_that_did_not_converge_are_counted(tmp_path):
 
 def test_the_keys_are_written_down():
     page = (ROOT / "docs" / "reference" / "sweep-files.md").read_text(encoding="utf-8")
-    assert page.rstrip("\n") == keys_page().rstrip("\n")
+    assert page.rstrip("\n") == keys_page().rstrip("\n"), "make pages writes it anew"
     assert command("sweep", "--keys").stdout.rstrip("\n") == page.rstrip("\n")
     for key in ("condition_number", "noise", "target", "initial_norm", "steps", "blocks", "switch"):
         assert key in page

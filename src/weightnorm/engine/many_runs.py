@@ -17,10 +17,11 @@ from ..methods.contract import Method
 from ..problems import Problem
 from ..runs.result import empty_columns
 from .batch import Batch, Start
+from .coordinates import coordinates as coordinates_of
+from .coordinates import enter, perp_units_of, require_isometry
 from .gradient_test import with_gradient
 from .loop import Policy, loop, quietly
-from .start import backend_of, check_method, private_copy, require_isometry, start, undefined
-from .start import coordinates as coordinates_of
+from .start import backend_of, check_method, private_copy, start, undefined
 from .stopping import rule_for
 
 _BLOCK = 32  # neighbouring runs that stay together, as in a block of the kernel
@@ -141,7 +142,9 @@ class _MethodRuns:
         spaces = [coordinates_of(method, problem, reduced) for problem in problems]
         small = spaces[0].problem
         if len(problems) == 1:
-            entered, perp_units = spaces[0].enter(units), spaces[0].perp_units(units, True)
+            if not spaces[0].trusted:
+                enter(spaces[0], problems[0], units[0], g[:1], method.per_column)
+            entered, perp_units = spaces[0].enter(units), perp_units_of(spaces[0], units, True)
         else:
             small, parts = (
                 small.stack([space.problem for space in spaces]),

@@ -2,9 +2,9 @@
 
     start(methods, problem, starts) -> batch;   loop(batch, policy) -> statuses
 
-`check_method` says whether a method and a problem go together, `coordinates` in which coordinates
-it runs, and `start` which backend advances it: a compiled kernel that knows both the problem and
-the method, or else the method's own rule in NumPy.
+`check_method` says whether a method and a problem go together, `coordinates.py` in which
+coordinates it runs, and `start` which backend advances it: a compiled kernel that knows both the
+problem and the method, or else the method's own rule in NumPy.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .._support.interrupts import held
 from .._support.numeric import TINY, Array
 from ..methods import Method
 from ..methods.registry import COMPILED
+from ..methods.schedules import Schedule
 from ..methods.state import expand
 from ..methods.steps import bind_steps
 from ..problems.contract import require_problem
@@ -31,8 +32,6 @@ from .backends.single import SingleBatch
 from .batch import Batch, Start, plain_state
 
 GROWTH = 1e30  # a loss this many times its start (or the loss of zero weights) will not come back
-# what coordinates may change a squared length by: far more than rounding, far less than a mistake
-ISOMETRY = 1e-3
 # the backends that know a problem, the best first; the rules in NumPy know every one
 BACKENDS: dict[str, tuple[Any, ...]] = {
     "rules": (),
@@ -58,64 +57,24 @@ def check_method(method: Any, problem: Any) -> None:
             f"{type(method).__name__}: {method!r}; one of your own subclasses wn.Method"
         )
     require_problem(problem)
+    _require_schedules(method)
     for need in method.needs:
         need.require(problem)
     if method.sampling is not None:
         method.sampling.draws(problem.num_samples)
 
 
-def runs_reduced(method: Any) -> bool:
-    """Whether a method means the same in reduced coordinates: one of ours, or one whose own class
-    says so.
-
-    The reduction is an isometry, so it is exact for rules that see lengths and angles only. A rule
-    that looks at single coordinates (their signs, a box, a threshold) means something else there,
-    and no trial can rule that out: so a class of unknown kind runs in full coordinates, unless it
-    says `rotation_equivariant = True` in its own body.
-    """
-    for kind in type(method).__mro__:
-        if kind in COMPILED:  # ours: what a class inherits from it says nothing of its own rule
-            return kind is type(method)
-        if "rotation_equivariant" in vars(kind):
-            return bool(vars(kind)["rotation_equivariant"])
-    return False
-
-
-def coordinates(method: Any, problem: Any, reduced: bool) -> Any:
-    """The reduction a method runs in: the problem's own coordinates, or reduced ones where that
-    means the same.
-    """
-    if reduced and runs_reduced(method):
-        space = problem.reduce(samples=method.sampling is not None)
-    else:
-        space = problem.in_full()
-    for need in method.needs:
-        need.require_within(space.problem)
-    return space
-
-
-def require_isometry(space: Any, entered: Array, columns: bool) -> None:
-    """Refuse coordinates (n, …) that change lengths: runs in them are others than in full ones."""
-    length = entered.shape[-1] if columns else 1.0
-    off = np.abs((entered * entered).sum(axis=tuple(range(1, entered.ndim))) / length - 1.0)
-    if not off.max(initial=0.0) <= ISOMETRY:
-        raise ValueError(
-            f"{type(space).__name__} must keep lengths, or runs in reduced coordinates are others "
-            f"than in full ones; it changed a squared length by {off.max():.2g} of itself"
-        )
-
-
-def require_way_back(space: Any, lifter: Any, entered: Array, unit: Array) -> None:
-    """Refuse a reduction whose `lift` does not undo its `enter`: runs would be right, and the
-    weights they end with not.
-    """
-    if space.trusted:
-        return
-    back = np.asarray(lifter.lift(entered))
-    if back.shape != unit.shape or not np.abs(back - unit).max() <= ISOMETRY:
-        raise ValueError(
-            f"{type(space).__name__}.lift must lead back from the coordinates of a start to that "
-            "start, and led elsewhere; it gets what `enter` gave and the axes of the Lifter"
+def _require_schedules(method: Method) -> None:
+    """Refuse a method of one's own whose `schedules` are not two schedules."""
+    found = method.schedules
+    if (
+        not isinstance(found, tuple)
+        or len(found) != 2
+        or not all(isinstance(schedule, Schedule) for schedule in found)
+    ):
+        raise TypeError(
+            f"{type(method).__name__}.schedules must be two schedules, of the vector and of the "
+            f"scale, got {found!r}; make them of numbers by wn.schedules.constant(0.1)"
         )
 
 

@@ -7,7 +7,7 @@ from .batchnorm import BatchNorm
 from .contract import Method
 from .gradient_descent import GradientDescent
 from .rpgd import RPGD
-from .state import expand
+from .state import block_dot, block_norm, expand
 from .training import GradientMethod
 from .weight_norm import WeightNorm
 
@@ -18,6 +18,8 @@ __all__ = [
     "GradientMethod",
     "Method",
     "WeightNorm",
+    "block_dot",
+    "block_norm",
     "expand",
 ]
 __getattr__ = by_old_names(__name__)

@@ -60,11 +60,11 @@ class Need:
         Whether a problem has it.
     error : str
         What to say of a problem that has not; {kind} stands for its class.
-    function : str
-        The function of `Problem` that coordinates of the problem must have of their own, too; ""
-        where there is none.
     within : str
-        What to say of coordinates without it.
+        What to say of coordinates of the problem without it; "" where they cannot lose it.
+    function : str
+        The function of `Problem` that such coordinates must have of their own; "" where `met` says
+        all of it.
 
     Examples
     --------
@@ -79,8 +79,8 @@ class Need:
 
     met: Callable[[Any], Any]
     error: str
-    function: str = ""
     within: str = ""
+    function: str = ""
 
     def require(self, problem: Any) -> None:
         """Refuse a problem without it."""
@@ -89,7 +89,10 @@ class Need:
 
     def require_within(self, coordinates: Any) -> None:
         """Refuse coordinates of a problem that lost it."""
-        if self.function and not coordinates.has_own(self.function):
+        if not self.within:
+            return
+        has = coordinates.has_own(self.function) if self.function else self.met(coordinates)
+        if not has:
             raise TypeError(self.within.replace("{kind}", type(coordinates).__name__))
 
 
@@ -214,6 +217,9 @@ class Method(ABC):
     ) -> State:
         """The state after one step; the one given must not be changed.
 
+        With a scale the vector is of unit length before the step and must be so after it, unless
+        the method has an `evaluate` of its own: x = g·w.
+
         Parameters
         ----------
         state : State
@@ -303,6 +309,11 @@ class Method(ABC):
         return frozenset()
 
     @property
+    def buffers(self) -> tuple[str, ...]:
+        """The arrays that its momentum keeps in a state; a step that leaves them out has none."""
+        return ()
+
+    @property
     def per_column(self) -> bool:
         """Whether there is a scale per column."""
         return self.blocks == "columns"
@@ -356,6 +367,8 @@ def curvature_need(method: Method) -> Need:
         lambda problem: problem.has_curvature,
         f"{method.name} has a curvature step, which needs the largest curvature λmax, and "
         "{kind} has none; use a constant step or schedules.scaled",
+        f"{method.name} has a curvature step, and {{kind}}, the problem in reduced coordinates, "
+        "has no curvature; give it that of the problem it reduces",
     )
 
 
@@ -364,8 +377,8 @@ def _predictions(method: Method) -> Need:
         lambda problem: problem.has_own("normal"),
         f"{method.name} divides by ‖Aw‖, and {{kind}} has no predictions Aw; use a LeastSquares or "
         "a GeneralizedLinear, or give your problem normal(w)",
-        "normal",
         f"{method.name} divides by ‖Aw‖, and {{kind}} has no normal(w)",
+        "normal",
     )
 
 
@@ -374,8 +387,8 @@ def _samples(method: Method) -> Need:
     return Need(
         lambda problem: problem.num_samples,
         f"{draws}none to draw from",
-        "sample",
         f"{draws}no sample(rows, noise)",
+        "sample",
     )
 
 

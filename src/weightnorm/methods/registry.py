@@ -8,7 +8,7 @@ leave `kernel` out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from .batchnorm import BatchNorm
@@ -37,8 +37,8 @@ class Entry:
     Examples
     --------
     >>> from weightnorm.methods.registry import REGISTRY
-    >>> [row.label for row in REGISTRY]
-    ['gradient descent', 'rPGD', 'weight normalization', 'batch norm']
+    >>> REGISTRY[0].label
+    'gradient descent'
     """
 
     name: str
@@ -46,6 +46,15 @@ class Entry:
     label: str
     parameters: tuple[str, ...]
     kernel: str | None = None
+
+    def __post_init__(self) -> None:
+        known = [f.name for f in fields(self.method) if f.init] if is_dataclass(self.method) else []
+        if unknown := [name for name in self.parameters if name not in known]:
+            raise TypeError(
+                f"the entry {self.name!r} has parameters {', '.join(unknown)}, which "
+                f"{self.method.__name__} lacks: its class must be a dataclass with these fields, "
+                f"and has {', '.join(known) or 'none'}"
+            )
 
 
 _RANDOM = ("batch_size", "label_noise", "seed")

@@ -46,6 +46,9 @@ class State:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """The array of this name."""
+        if name not in self.arrays:
+            there = ", ".join(map(repr, self.arrays)) or "none"
+            raise KeyError(f"this state has no array {name!r} ({there}); give it in init: also(…)")
         return self.arrays[name]
 
     def also(self, **arrays: Any) -> State:
@@ -122,13 +125,53 @@ class Evaluation:
 
 
 def block_dot(a: Array, b: Array, scale: Array) -> Array:
-    """The inner product ⟨a, b⟩ over all that shares a scale: a whole run, or each column of it."""
+    """The inner product ⟨a, b⟩ over all that shares a scale: a whole run, or each column of it.
+
+    Parameters
+    ----------
+    a, b : arrays
+        Shaped like the vector of a state.
+    scale : array
+        The scale of that state, (n,) or (n, r).
+
+    Returns
+    -------
+    array
+        Shaped like the scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.methods import block_dot
+    >>> block_dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.ones(1))
+    array([11.])
+    """
     axes = tuple(range(1, a.ndim)) if scale.ndim == 1 else (1,)
     return np.asarray((a * b).sum(axis=axes))
 
 
 def block_norm(vector: Array, scale: Array) -> Array:
-    """The norm of all that shares a scale."""
+    """The norm of all that shares a scale: ‖w‖ of every run, or of each column of its factor.
+
+    Parameters
+    ----------
+    vector : array
+        The vector of a state, (n, d) or (n, d, r).
+    scale : array
+        The scale of that state, (n,) or (n, r).
+
+    Returns
+    -------
+    array
+        Shaped like the scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weightnorm.methods import block_norm
+    >>> block_norm(np.array([[3.0, 4.0]]), np.ones(1))
+    array([5.])
+    """
     axes = tuple(range(1, vector.ndim)) if scale.ndim == 1 else (1,)
     if vector.ndim == 2:
         return np.asarray(np.linalg.norm(vector, axis=1))

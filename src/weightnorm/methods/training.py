@@ -153,6 +153,11 @@ class GradientMethod(Method):
         }
         return frozenset(name for name, there in has.items() if there)
 
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The arrays that its momentum keeps in a state."""
+        return BUFFERS if self.momentum else ()
+
     def step_directions(
         self, state: State, evaluation: Evaluation
     ) -> tuple[Array, Array, dict[str, Array]]:

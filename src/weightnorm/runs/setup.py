@@ -10,15 +10,10 @@ import numpy as np
 from .._support.numeric import Array
 from ..engine.backends.raw_state import by_names
 from ..engine.batch import KEPT_BY_LANES, Batch, Start
+from ..engine.coordinates import coordinates as coordinates_of
+from ..engine.coordinates import enter, perp_units_of, runs_reduced
 from ..engine.recording import Recorder, make_history
-from ..engine.start import (
-    check_scale,
-    private_copy,
-    require_isometry,
-    require_way_back,
-    runs_reduced,
-)
-from ..engine.start import coordinates as coordinates_of
+from ..engine.start import check_scale, private_copy
 from ..engine.start import start as start_batch
 from ..engine.stopping import StoppingRule, rule_for
 from ..methods import Method
@@ -207,15 +202,13 @@ def begin(
     check_scale(method, problem, start.scale)
     space = coordinates_of(method, problem, options.reduced)
     unit, g0 = start.unit, float(start.scale.flat[0])
-    entered, lifter = space.start(unit)
-    require_isometry(space, entered[None], method.per_column)
-    require_way_back(space, lifter, entered, unit)
+    entered, lifter = enter(space, problem, unit, start.scale, method.per_column)
     first = Start(
         method.own_scale(space.problem, start.scale, entered[None]),
         entered[None],
         start.clock,
         norm=start.norm,
-        perp_units=space.perp_units(unit[None], options.every is not None),
+        perp_units=perp_units_of(space, unit[None], options.every is not None),
     )
     tolerance, working = options.tolerance, private_copy(method)
     batch = start_batch(working, space.problem, first, tolerance, compiled=options.reduced)
@@ -270,7 +263,7 @@ def _exactly(
     state, space = by_names(end.state), coordinates_of(method, problem, end.reduced)
     if state.dimension != space.problem.dimension:
         return None
-    perp_units = space.perp_units(result.direction[None], options.every is not None)
+    perp_units = perp_units_of(space, result.direction[None], options.every is not None)
     start = Start.from_result(result, state, perp_units)
     working = private_copy(method if end.working is None else end.working)
     small, tolerance = space.problem, options.tolerance

@@ -70,12 +70,13 @@ _TRAINING = {field.name: field.default for field in fields(GradientMethod)}
 _TYPES: dict[Any, Any] = {
     Step: StepSpec,
     float: Real,
+    float | None: Real | None,
     bool: Annotated[bool, Field(strict=True)],
     int: Count,
     str: str,
 }
 # narrower than their type
-_BY_NAME: dict[str, Any] = {"batch_size": Positive | None, "clip": Real | None, "seed": Seed | None}
+_BY_NAME: dict[str, Any] = {"batch_size": Positive | None, "seed": Seed | None}
 
 
 class Spec(Strict):
@@ -125,8 +126,8 @@ def _spec(row: Entry) -> type[Spec]:
         kind = _BY_NAME.get(name) or _TYPES.get(types[name])
         if kind is None:
             raise TypeError(
-                f"{row.method.__name__}.{name} must be a Step, float, int, bool or str to be set "
-                "in a sweep file"
+                f"{row.method.__name__}.{name} must be a Step, float, float | None, int, bool or "
+                "str to be set in a sweep file"
             )
         keys[name] = (kind, ... if known[name].default is MISSING else known[name].default)
     spec: type[Spec] = create_model(f"{row.method.__name__}Spec", __base__=Spec, **keys)

@@ -26,10 +26,10 @@ def verify(
         list[str] | None, typer.Option(help="Check this claim only; may be repeated.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write the page of all claims to this file as well.")
+        Path | None, typer.Option(help="Write the page of the claims that are checked to this file.")
     ] = None,
     erratum: Annotated[
-        Path | None, typer.Option(help="Write the erratum, ready for a PDF, to this file as well.")
+        Path | None, typer.Option(help="Write the erratum of the claims that are checked to this file.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a list of {id, class, …} instead of a table.")
@@ -98,7 +98,8 @@ def _show(console: Console, certificate: Any) -> None:
     for line in certificate.lines:
         if not line.ok:
             say(console, f"{line.claim.id}: {line.verdict}", "red")
-            say(console, f"  on {line.counterexample}")
+            if line.counterexample is not None:
+                say(console, f"  on {line.counterexample}")
     console.print(
         "survives: whether the paper's conclusion does. tight: the relative change of a predicted "
         "number that half of the comparisons would notice. printed: random instances on which the "

@@ -15,6 +15,7 @@ from ...methods.contract import Method
 from ...methods.state import Evaluation, State, block_norm, expand
 from ...methods.steps import StepSize, bind_steps
 from ..batch import Batch, Position, Records, Start, gather, multiples, position_of, weights_scale
+from .own_rules import updated
 
 
 class RulesBatch(Batch):
@@ -128,7 +129,7 @@ class RulesBatch(Batch):
         return evaluation
 
     def _update(self, evaluation: Evaluation, vector_value: float, scale_value: float) -> None:
-        state, name = self.state(), type(self.method).__name__
+        state = self.state()
         # the loss was that of all samples without noise; the step sees a part of them
         if self._draws is not None:
             evaluation = self._evaluated(self.problem.sample(*self._draws.at(self.clock)))
@@ -137,37 +138,7 @@ class RulesBatch(Batch):
             step_at(self._steps[0], vector_value, *sizes),
             step_at(self._steps[1], scale_value, *sizes),
         )
-        for array in (state.vector, state.scale, *state.arrays.values()):
-            # a rule that changed it would move runs that have ended, and results
-            array.flags.writeable = False
-        try:
-            new = self.method.update(state, evaluation, *steps)
-        except ValueError as error:
-            if "broadcast" in str(error):
-                raise ValueError(
-                    f"{name}.update failed: {error}; a step has one number per run (and column): "
-                    "multiply by weightnorm.methods.expand(step, vector), not by step itself"
-                ) from error
-            if "read-only" not in str(error):
-                raise
-            raise ValueError(
-                f"{name}.update must not change the state it is given ({error}); return a new one"
-            ) from error
-        if (
-            not isinstance(new, State)
-            or new.vector.shape != state.vector.shape
-            or new.scale.shape != state.scale.shape
-        ):
-            came = (
-                (new.vector.shape, new.scale.shape)
-                if isinstance(new, State)
-                else type(new).__name__
-            )
-            raise TypeError(
-                f"{name}.update must return a State with a vector of shape {state.vector.shape} "
-                f"and a scale of shape {state.scale.shape}, got {came}; a step is shaped like the "
-                "scale, expand(step, vector) fits it to a vector"
-            )
+        new = updated(self.method, state, evaluation, *steps)
         if not self.alive.all():
             new = _where(self.alive, new, state)
         self._moment = (new, self.clock + 1)
