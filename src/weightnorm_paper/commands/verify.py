@@ -26,10 +26,10 @@ def verify(
         list[str] | None, typer.Option(help="Check this claim only; may be repeated.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write the page of the claims that are checked to this file.")
+        Path | None, typer.Option(help="Write a page of these claims to this file.")
     ] = None,
     erratum: Annotated[
-        Path | None, typer.Option(help="Write the erratum of the claims that are checked to this file.")
+        Path | None, typer.Option(help="Write the erratum of these claims to this file.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a list of {id, class, …} instead of a table.")
