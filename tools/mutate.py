@@ -3,14 +3,16 @@
     python tools/mutate.py [--only FUNCTION ...] [--jobs N] [--verbose]
 
 Each mutant (see weightnorm_paper.certificate.mutants) is put to the checks of the claims that
-stand on its function, until one turns red. A mutant that all of them pass has survived; the run
-fails unless it is listed below as equivalent, with the reason. It fails as well if a claim with a
-function never turned red.
+stand on its function, until one turns red, and then to the tests of the theory: these look where
+the instances of the claims do not go, at extreme units, starts next to S, the side of finite steps.
+A mutant that all of them pass has survived; the run fails unless it is listed below as equivalent,
+with the reason. It fails as well if a claim with a function never turned red.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import resource
 import signal
@@ -19,6 +21,9 @@ import time
 import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -29,6 +34,16 @@ from weightnorm_paper.claims import CLAIMS
 from weightnorm_paper.evidence.evidence import ENOUGH, Evidence, RefutedError
 
 SECONDS = 20  # a mutant that makes a check take longer is noticed, too
+TEST_SECONDS = 300  # the same of all tests
+# the fast ones first
+TESTS = tuple(
+    f"tests/{name}.py"
+    for name in (
+        *("methods/test_batchnorm_end", "theory/test_promises", "theory/test_beyond_ends"),
+        *("theory/test_theory", "theory/test_extremes", "theory/test_third_trial"),
+        *("theory/test_stability", "theory/test_far_out", "theory/test_side", "theory/test_beyond"),
+    )
+)
 MEMORY = 4 << 30
 
 # Not formulas but ways to a number: how a root is bracketed and an integration proceeds. A change
@@ -49,6 +64,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "tolerances that only rounding meets; and a sign that is not promised (on S)"
     ),
     ("_sign._under_the_bracket", ""): "tolerances that only rounding meets",
+    ("_sign.at_rest", "root > 0.0"): "a guard against division by zero",
+    ("_sign.at_rest", "0.0 -> 0.1"): "a guard against division by zero",
+    ("_sign.at_rest", "abs(setup.g0)"): "how near S is near: an integration finds the same sign",
     ("_drift.drift_along", "whole"): "‖w‖ = 1 along the flow",
     ("_drift.drift_along", "return 1.1 * np"): "time runs faster along the same orbit",
     ("_drift.drift_along", "state[-4]"): "N is ‖w0‖² to first order: a second order in the step",
@@ -233,6 +251,21 @@ def judge(job: tuple[str, int, tuple[str, ...]]) -> tuple[str, int, str, str, st
     return key, number, changed.change, "", ""
 
 
+def noticed_by_tests(job: tuple[str, int]) -> bool:
+    """Whether a test of the theory turns red; in a process of its own."""
+    import pytest
+
+    signal.signal(signal.SIGALRM, _alarm)
+    signal.setitimer(signal.ITIMER_REAL, TEST_SECONDS)
+    try:
+        with applied(mutant(*job)), redirect_stdout(io.StringIO()):
+            return pytest.main(["-x", "--tb=no", *TESTS]) != 0
+    except TooLongError:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 COSTS: dict[str, float] = {}
 
 
@@ -278,6 +311,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true", help="every mutant and what noticed it")
     chosen = parser.parse_args()
+    os.chdir(Path(__file__).resolve().parents[1])  # where the tests are
     started, functions = time.perf_counter(), claims_by_function()
     if unknown := set(chosen.only) - set(functions):
         near = [k for k in functions for name in unknown if k.endswith(f".{name}")]
@@ -289,9 +323,11 @@ def main() -> int:
         return 1
     jobs = [(key, i, _order(key, functions[key], i)) for key in keys for i in range(count(key))]
     caught: Counter[str] = Counter()
-    survivors, excused = [], Counter()
+    unnoticed, survivors, excused = [], [], Counter()
     with ProcessPoolExecutor(chosen.jobs, initializer=_limit) as pool:
-        for done, (key, _, change, claim, why) in enumerate(pool.map(judge, jobs, chunksize=4)):
+        for done, (key, number, change, claim, why) in enumerate(
+            pool.map(judge, jobs, chunksize=4)
+        ):
             if claim:
                 caught[claim] += 1
                 if chosen.verbose:
@@ -301,10 +337,18 @@ def main() -> int:
                 if chosen.verbose:
                     print(f"  equivalent: {key}: {change}")
             else:
-                survivors.append((key, change))
-                print(f"SURVIVED {key}: {change}")
+                unnoticed.append((key, number, change))
             if sys.stderr.isatty():
                 print(f"\r{done + 1}/{len(jobs)}", end="", file=sys.stderr)
+    with ProcessPoolExecutor(chosen.jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
+        answers = pool.map(noticed_by_tests, [job[:2] for job in unnoticed])
+        for (key, _, change), noticed in zip(unnoticed, answers, strict=True):
+            if not noticed:
+                survivors.append((key, change))
+                print(f"SURVIVED {key}: {change}", flush=True)
+            elif chosen.verbose:
+                print(f"  {key}: {change}  [tests]")
+    by_tests = len(unnoticed) - len(survivors)
     for (key, part), number in excused.items():
         if part == "" and number > AT_MOST[key]:
             survivors.append((key, part))
@@ -317,7 +361,8 @@ def main() -> int:
     took = time.perf_counter() - started
     print(
         f"{len(jobs)} mutants of {len(keys)} functions in {took:.0f} s: {sum(caught.values())} "
-        f"noticed, {sum(excused.values())} equivalent, {len(survivors)} survived"
+        f"noticed by claims, {by_tests} by tests, {sum(excused.values())} equivalent, "
+        f"{len(survivors)} survived"
     )
     if chosen.verbose:
         for reason, number in excused.items():

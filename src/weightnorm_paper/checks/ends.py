@@ -256,17 +256,51 @@ def scale_sign(evidence: Evidence, rng: Rng, instances: int) -> None:
             evidence.true("the bracket decides", said.decided_by == "bracket", **it.summary)
         elif not index % 3 and len(it.y) > 1 and left > 1e-9 and it.g0**2 < 0.999 * high:
             evidence.true("nothing else does", said.decided_by == "integration", **it.summary)
-        off = max(abs(it.g0) / it.gstar, _pull(it))
-        offered = off <= 0.1 and _not_cancelled(it) > 0.5
+        offered = _from_s(it) <= 0.1 and _not_cancelled(it) > 0.5
         evidence.true("a local rule", (said.local is not None) == offered, **it.summary)
-    for _ in range(max(8, instances // 2)):
-        it = _beside_s(rng)
+    for index in range(max(10, instances // 2)):
+        it = _beside_s(rng, (0.97, 1.03, -1.0, 0.2, 4.0)[index % 5])
         said = theory.scale_sign(it.problem, it.g0, it.w0, it.c)
         end = flow_end(it, 0.49 * float(it.y @ it.y))
-        seen = np.sign(end.scale) if _not_cancelled(it) > 0.5 else None
+        offered = _from_s(it) <= 0.1 and _not_cancelled(it) > 0.5
+        seen = np.sign(end.scale) if offered else None
         evidence.true("the sign near S", said.local == seen, **it.summary)
         evidence.true("and the other", said.sign == np.sign(end.scale), **it.summary)
+    _next_to_s(evidence, rng, max(24, instances))
     _no_sign(evidence, rng)
+
+
+def _next_to_s(evidence: Evidence, rng: Rng, instances: int) -> None:
+    """So near S that the flow is linear until it has left: its growing part has the sign."""
+    for index in range(instances):
+        share, unit = (-1.0, 0.2, 0.999, 1.001)[index % 4], (1.0, 1e-2, 1e3)[index % 3]
+        it = _in_units(_beside_s(rng, share, 10.0 ** rng.uniform(-11.0, -9.0)), unit)
+        said = theory.scale_sign(it.problem, it.g0, it.w0, it.c)
+        sign = np.sign(_growing_part(it))
+        evidence.true("the linear flow's sign", said.sign == sign and said.applies, **it.summary)
+        evidence.true("by that rule", said.decided_by in ("linear", "start", "bracket"))
+        it = _in_units(_beside_s(rng, -1.0, 1e-16), unit)
+        said = theory.scale_sign(it.problem, it.g0, it.w0, it.c)
+        evidence.true("rounding decides", not said.applies and said.local is None, **it.summary)
+
+
+def _in_units(it: Instance, unit: float) -> Instance:
+    """The same instance with its features in other units."""
+    return it.at(A=unit * it.A, x=it.x / unit, g0=it.g0 / unit, c=it.c / unit**2)
+
+
+def _from_s(it: Instance) -> float:
+    """How far a start is from S = {g = 0, yᵀAŵ = 0}: the largest of three shares."""
+    return max(abs(it.g0) / it.gstar, abs(it.g0) / float(np.sqrt(it.c)), _pull(it))
+
+
+def _growing_part(it: Instance) -> float:
+    """The part of (g, yᵀAw) along what grows in the flow linearised at S, g's coefficient 1."""
+    steep = float(np.sum((it.A.T @ it.y) ** 2))
+    flat = np.array([[-it.c * it.p(it.w0) ** 2, it.c], [steep, 0.0]])
+    values, left = np.linalg.eig(flat.T)
+    out = left[:, int(np.argmax(values.real))].real
+    return it.g0 + float(out[1] / out[0] * (it.y @ (it.A @ it.w0)))
 
 
 def _pull(it: Instance) -> float:
@@ -292,22 +326,17 @@ def _near_the_separatrix(rng: Rng, index: int) -> Instance:
     return it.at(w0=w, g0=g0 * (1.0 if index % 7 == 0 else -float(np.sign(a))))
 
 
-def _beside_s(rng: Rng) -> Instance:
-    """A start beside S, with 3 % less or more scale than would be drawn into it."""
+def _beside_s(rng: Rng, share: float, size: float = 1e-3) -> Instance:
+    """A start beside S, with this share of the scale that would be drawn into it."""
     it = make(rng, ("general",), condition=2.0, m=int(rng.integers(1, 4)))
     it = it.at(c=float(rng.choice([0.3, 1.0, 12.0])) * it.gstar**2)
     pull = it.A.T @ it.y
     pull /= np.linalg.norm(pull)
     w = direction(rng, it, "row space" if it.c > it.gstar**2 and len(it.y) > 1 else "general")
     w -= (w @ pull) * pull
-    w = w / np.linalg.norm(w) + float(rng.choice([-0.001, 0.001])) * pull
-    w /= np.linalg.norm(w)
-    # from left eigenvectors of the flow linearised at S, which has two moving numbers
-    flat = np.array([[-it.c * it.p(w) ** 2, it.c], [float(np.sum((it.A.T @ it.y) ** 2)), 0.0]])
-    values, left = np.linalg.eig(flat.T)
-    out = left[:, int(np.argmax(values.real))].real
-    tie = -out[1] / out[0] * float(it.y @ (it.A @ w))
-    return it.at(w0=w, g0=tie * float(rng.choice([0.97, 1.03])))
+    w = w / np.linalg.norm(w) + float(rng.choice([-size, size])) * pull
+    it = it.at(w0=w / np.linalg.norm(w), g0=0.0)
+    return it.at(g0=-share * _growing_part(it))
 
 
 def _no_sign(evidence: Evidence, rng: Rng) -> None:
