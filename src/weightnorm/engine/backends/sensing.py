@@ -4,6 +4,7 @@ the sensors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
@@ -85,18 +86,19 @@ class SensingBatch(Batch):
             for steps in self._steps
         ]
         self._powers = np.array(powers, dtype=np.float64).ravel()
-        self._sensors = layout(problem, kernels.ROWS, kernels.CHUNK)
-        self._groups = (
-            layout(problem, kernels.GROUP, kernels.CHUNK, entries_first=True)
-            if len(methods) == 1
-            else np.empty(0)
-        )
+        whole, group = math.lcm(kernels.ROWS, kernels.WIDTH), kernels.GROUP
+        if len(methods) > 1:
+            self._sensors = layout(problem, kernels.ROWS, whole, entries_first=True)
+            self._groups = np.empty(0)
+        else:
+            self._sensors = layout(problem, 1, group)
+            self._groups = layout(problem, group, group, entries_first=True)
         count, (_, size, rank) = len(methods), states[0].vector.shape
         self._size, self._rank, self._y = size, rank, np.array(problem.y)
         if (self._y.size, size * (size + 1) // 2) != problem.packed.shape:
             raise ValueError("a MatrixSensing was changed after it was made; make it anew")
         self._factor = np.zeros(
-            (count, _round_up(rank, kernels.ROWS), _round_up(size, kernels.WIDTH))
+            (count, -(-rank // kernels.FACTOR_ROWS) * kernels.FACTOR_ROWS, kernels.width_of(size))
         )
         self._scale, self._norm = np.ones((count, rank)), np.ones((count, rank))
         for i, state in enumerate(states):
@@ -232,7 +234,3 @@ class SensingBatch(Batch):
                         position.unit[which], scale, scaled
                     )
         return answer
-
-
-def _round_up(number: int, multiple: int) -> int:
-    return -(-number // multiple) * multiple

@@ -109,3 +109,13 @@ def _own_temporary_folder() -> str | None:
         return None
     mine = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
     return str(folder) if mine and stat.S_ISDIR(found.st_mode) else None
+
+
+def has_wide_registers() -> bool:
+    """Whether kernels are compiled for 32 registers of eight numbers (AVX-512), not 16 of four."""
+    import llvmlite.binding
+
+    named = numba.config.CPU_FEATURES
+    if named is None:
+        return bool(llvmlite.binding.get_host_cpu_features().get("avx512f"))
+    return "+avx512f" in named

@@ -77,10 +77,7 @@ def _lanes(width: int) -> SimpleNamespace:
         """The same number in every lane."""
 
         def generate(context, builder, signature, arguments):
-            undefined = ir.Constant(vector, ir.Undefined)
-            first = builder.insert_element(undefined, arguments[0], ir.Constant(ir.IntType(32), 0))
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
-            return builder.shuffle_vector(first, undefined, zeros)
+            return _splat(builder, arguments[0])
 
         return lanes(types.float64), generate
 
@@ -107,7 +104,9 @@ def _lanes(width: int) -> SimpleNamespace:
 
     def _broadcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        number = builder.load(builder.gep(data, [arguments[1]]))
+        return _splat(builder, builder.load(builder.gep(data, [arguments[1]])))
+
+    def _splat(builder: Any, number: Any) -> Any:
         undefined = ir.Constant(vector, ir.Undefined)
         first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
@@ -180,11 +179,12 @@ def _lanes(width: int) -> SimpleNamespace:
 
         return call
 
+    _fused = _llvm("fmuladd", 3)
+
     @intrinsic
     def multiply_add(typing_context, a, b, c):
         """a·b + c, fused where the machine can."""
-        call = _llvm("fmuladd", 3)
-        return lanes(lanes, lanes, lanes), lambda context, builder, signature, arguments: call(
+        return lanes(lanes, lanes, lanes), lambda context, builder, signature, arguments: _fused(
             builder, arguments
         )
 
@@ -200,7 +200,129 @@ def _lanes(width: int) -> SimpleNamespace:
         call = _llvm("fabs", 1)
         return lanes(lanes), lambda context, builder, signature, arguments: call(builder, arguments)
 
+    def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
+        """`width` vectors as a matrix, the other way round: pairs, then pairs of pairs, …"""
+        half = width // 2
+        while half:
+            low = [k if k % (2 * half) < half else k - half + width for k in range(width)]
+            high = [k + half if k % (2 * half) < half else k + width for k in range(width)]
+            low_mask, high_mask = (
+                ir.Constant(ir.VectorType(ir.IntType(32), width), mask) for mask in (low, high)
+            )
+            swapped = list(rows)
+            for k in range(width):
+                if k % (2 * half) < half:
+                    a, b = rows[k], rows[k + half]
+                    swapped[k] = builder.shuffle_vector(a, b, low_mask)
+                    swapped[k + half] = builder.shuffle_vector(a, b, high_mask)
+            rows, half = swapped, half // 2
+        return rows
+
+    @intrinsic
+    def transpose(typing_context, a, a_start, a_row, b, b_start, b_row):
+        """b[k, l] = a[l, k] for k, l < width: rows of `a` begin a_row apart, those of `b` b_row."""
+
+        def generate(context, builder, signature, arguments):
+            a, a_start, a_row, b, b_start, b_row = arguments
+
+            def place(which: int, array: Any, start: Any, row: Any, k: int) -> Any:
+                at = builder.add(start, builder.mul(ir.Constant(start.type, k), row))
+                return _pointer(context, builder, signature.args[which], array, at)
+
+            rows = []
+            for k in range(width):
+                value = builder.load(place(0, a, a_start, a_row, k))
+                value.align = 8
+                rows.append(value)
+            for k, value in enumerate(_transposed(builder, rows)):
+                builder.store(value, place(3, b, b_start, b_row, k)).align = 8
+            return context.get_dummy_value()
+
+        return types.void(a, a_start, a_row, b, b_start, b_row), generate
+
+    def tile(rows: int, row: int | None = None, step: int | None = None) -> Any:
+        """A tile of a matrix product, its accumulators in registers.
+
+        tile(a, a_start, a_row, a_step, a_jump, b, b_start, b_step, jumps, count, c, c_start, c_row,
+        add) does, for r < rows, c[r] (+)= Σ a[a_start + r·a_row + k·a_step + l·a_jump]·b[b_start +
+        (l·count + k)·b_step : … + width] over l < jumps and, for each, k < count: each sum in this
+        order, whatever the number of rows. With `row` and `step` these take the places of a_row and
+        a_step, and are known when it is compiled.
+        """
+
+        @intrinsic
+        def multiply(
+            typing_context,
+            a,
+            a_start,
+            a_row,
+            a_step,
+            a_jump,
+            b,
+            b_start,
+            b_step,
+            jumps,
+            count,
+            c,
+            c_start,
+            c_row,
+            add,
+        ):
+            def generate(context, builder, signature, arguments):
+                a_row, a_step, a_jump = arguments[2:5]
+                b_step, jumps, count = arguments[7:10]
+                c_row, add = arguments[12:]
+                whole, places = count.type, {}
+                for which in (0, 5, 10):
+                    array = context.make_array(signature.args[which])
+                    data = array(context, builder, arguments[which]).data
+                    places[which] = builder.gep(data, [arguments[which + 1]])
+
+                def times(r: int, stride: Any) -> Any:
+                    return builder.mul(ir.Constant(whole, r), stride)
+
+                down = a_row if row is None else ir.Constant(whole, row)
+                along = a_step if step is None else ir.Constant(whole, step)
+                targets = [
+                    builder.bitcast(builder.gep(places[10], [times(r, c_row)]), vector.as_pointer())
+                    for r in range(rows)
+                ]
+                sums = [cgutils.alloca_once(builder, vector) for _ in range(rows)]
+                begun = builder.icmp_signed("!=", add, ir.Constant(add.type, 0))
+                with builder.if_else(begun) as (then, otherwise):
+                    with then:
+                        for target, total in zip(targets, sums, strict=True):
+                            value = builder.load(target)
+                            value.align = 8
+                            builder.store(value, total)
+                    with otherwise:
+                        for total in sums:
+                            builder.store(ir.Constant(vector, [0.0] * width), total)
+                with cgutils.for_range(builder, jumps) as outer:
+                    first = builder.gep(places[0], [builder.mul(outer.index, a_jump)])
+                    passed = builder.mul(outer.index, count)
+                    with cgutils.for_range(builder, count) as loop:
+                        left = builder.gep(first, [builder.mul(loop.index, along)])
+                        k = builder.mul(builder.add(passed, loop.index), b_step)
+                        at = builder.bitcast(builder.gep(places[5], [k]), vector.as_pointer())
+                        right = builder.load(at)
+                        right.align = 8
+                        for r, total in enumerate(sums):
+                            number = builder.load(builder.gep(left, [times(r, down)]))
+                            value = (_splat(builder, number), right, builder.load(total))
+                            builder.store(_fused(builder, value), total)
+                for target, total in zip(targets, sums, strict=True):
+                    builder.store(builder.load(total), target).align = 8
+                return context.get_dummy_value()
+
+            given = (a, a_start, a_row, a_step, a_jump, b, b_start, b_step, jumps, count)
+            return types.void(*given, c, c_start, c_row, add), generate
+
+        return multiply
+
     return SimpleNamespace(
+        tile=tile,
+        transpose=transpose,
         tag=f"{width}_{zlib.crc32(Path(__file__).read_bytes()):08x}",
         width=width,
         load=load,

@@ -3,8 +3,9 @@
 A run's factor is kept transposed, T[j] = w_j, each row padded with zeros to a multiple of eight.
 One step of a run is four products: X = Σ_j s_j w_j w_jᵀ (half of it: X is symmetric), the
 measurements ⟨A_i, X⟩, the gradient M = Σ e_i A_i/m, and T M. The two with the sensors are shared by
-the runs of a block, one lane each. All four are the same 4 × 8 tile of a matrix product, whose
-eight accumulators stay in registers. What a lane computes does not depend on the others.
+the runs of a block, one lane each, and made for so many sensors at a time that these are read from
+memory once. All four are tiles of a matrix product, whose accumulators stay in registers: as many
+rows as there are registers for. What a lane computes depends neither on the others nor on the tile.
 
 A lone run would leave seven lanes empty; it has the two products with the sensors in a form of its
 own, vectors along the sensors or along the packed entries instead of lanes, with every sum in the
@@ -15,134 +16,140 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import compiled, enabled
+from .compiling import compiled, enabled, has_wide_registers
 from .lanes import MIDDLE
 
 WIDTH, broadcast, lane_sum = MIDDLE.width, MIDDLE.broadcast, MIDDLE.lane_sum
 load, multiply_add, spread, store = MIDDLE.load, MIDDLE.multiply_add, MIDDLE.spread, MIDDLE.store
+transpose = MIDDLE.transpose
 
-# packed entries of X that are multiplied with all sensors in one go: the sensors' part stays in
-# cache
-CHUNK = 32
-ROWS = 4  # rows of a tile
-GROUP = 4 * WIDTH  # sensors that a lone run measures together
+# rows of a tile: eight numbers each, in one register or in two, with some to spare
+ROWS = 12 if has_wide_registers() else 6
+# packed entries, or sensors, that are gone through at a time: what is read again is in cache then
+CHUNK = 96
+TOGETHER = 2**16  # numbers of the sensors that are measured and combined at a time: half a MiB
+FACTOR_ROWS = 6  # rows of a tile of the factor
+GROUP = 4 * WIDTH  # sensors, or packed entries, that a lone run goes through together
 
 GRADIENT_DESCENT, WEIGHT_NORM, RPGD = range(3)
 COMPILED = enabled()
 
-_jit = compiled(MIDDLE.tag, boundscheck=False)
+_jit = compiled(f"{MIDDLE.tag}_{ROWS}", boundscheck=False)
+_factor_tile = MIDDLE.tile(FACTOR_ROWS)
+_measuring_tile = MIDDLE.tile(ROWS, 1, ROWS)
+_combining_tile = MIDDLE.tile(ROWS, ROWS, 1)
 
 
 @_jit
-def _tile(a, a_start, a_row, a_step, b, b_start, b_step, count, c, c_start, c_row, add):
-    """Four rows of eight:
-    c[r] (+)= Σ_k a[a_start + r·a_row + k·a_step]·b[b_start + k·b_step : … + 8].
-    """
-    zero = spread(0.0)
-    c0, c1, c2, c3 = zero, zero, zero, zero
-    if add:
-        c0 = load(c, c_start)
-        c1 = load(c, c_start + c_row)
-        c2 = load(c, c_start + 2 * c_row)
-        c3 = load(c, c_start + 3 * c_row)
-    for _ in range(count):
-        right = load(b, b_start)
-        c0 = multiply_add(broadcast(a, a_start), right, c0)
-        c1 = multiply_add(broadcast(a, a_start + a_row), right, c1)
-        c2 = multiply_add(broadcast(a, a_start + 2 * a_row), right, c2)
-        c3 = multiply_add(broadcast(a, a_start + 3 * a_row), right, c3)
-        a_start += a_step
-        b_start += b_step
-    store(c, c_start, c0)
-    store(c, c_start + c_row, c1)
-    store(c, c_start + 2 * c_row, c2)
-    store(c, c_start + 3 * c_row, c3)
-
-
-@_jit
-def _pack_outer(
-    left, left_start, right, right_start, rank, size, width, square, packed, lane, stride
+def _outer(
+    left, left_start, right, right_start, rank, size, width, square, packed, first, packed_size
 ):
-    """The lower triangle of leftᵀ right into every stride-th place of `packed`, for two arrays
-    of `rank` rows.
+    """The lower triangle of leftᵀ right, for two arrays of `rank` rows: row after row from place
+    `first` of `packed` on, then zeros.
     """
-    for i in range(0, size, ROWS):
-        for k in range(0, i + ROWS, WIDTH):
-            a, b = left_start + i, right_start + k
-            _tile(left, a, 1, width, right, b, width, rank, square, i * width + k, width, False)
-    place = lane
+    for i in range(0, size, FACTOR_ROWS):
+        for k in range(0, min(i + FACTOR_ROWS, size), WIDTH):
+            a, b, c = left_start + i, right_start + k, i * width + k
+            _factor_tile(left, a, 1, width, 0, right, b, width, 1, rank, square, c, width, 0)
+    place = 0
     for i in range(size):
-        for k in range(i + 1):
-            packed[place] = square[i * width + k]
-            place += stride
+        for k in range(0, i + 1, WIDTH):
+            store(packed, first + place + k, load(square, i * width + k))
+        place += i + 1
+    for k in range(place, packed_size):
+        packed[first + k] = 0.0
 
 
 @_jit
-def _unpack(packed, lane, stride, size, width, square):
-    """The symmetric matrix whose packed form, off the diagonal doubled, is in every stride-th
-    place of `packed`.
-    """
-    place = lane
+def _unpack(packed, first, size, width, square):
+    """The symmetric matrix whose packed form, off the diagonal doubled, begins at `first`."""
+    half, place = spread(0.5), first
     for i in range(size):
-        for k in range(i):
-            value = 0.5 * packed[place]
-            square[i * width + k] = value
-            square[k * width + i] = value
-            place += stride
-        square[i * width + i] = packed[place]
-        place += stride
-        for k in range(size, width):  # what a run before may have left there
+        for k in range(0, i, WIDTH):
+            store(square, i * width + k, half * load(packed, place + k))
+        square[i * width + i] = packed[place + i]
+        place += i + 1
+    for i in range(0, size, WIDTH):
+        for k in range(0, i, WIDTH):
+            transpose(square, i * width + k, width, square, k * width + i, width)
+        for k in range(i, min(i + WIDTH, size)):
+            for j in range(i, k):
+                square[j * width + k] = square[k * width + j]
+    for i in range(size):
+        for k in range(size, width):  # what a row after the last has left there
             square[i * width + k] = 0.0
 
 
 @_jit
-def _measure(sensors, num_chunks, num_rows, packed, packed_size, measured, num_blocks):
-    """⟨A_i, X⟩ of every block, chunk by chunk of the packed entries."""
-    rows = num_rows * WIDTH
-    for chunk in range(num_chunks):
-        for block in range(num_blocks):
-            b = block * packed_size * WIDTH + chunk * CHUNK * WIDTH
-            for i in range(0, num_rows, ROWS):
-                a = (chunk * num_rows + i) * CHUNK
-                _tile(
-                    sensors,
-                    a,
-                    CHUNK,
-                    1,
-                    packed,
-                    b,
-                    WIDTH,
-                    CHUNK,
-                    measured,
-                    block * rows + i * WIDTH,
-                    WIDTH,
-                    chunk > 0,
+def _to_lanes(entries, stride, packed, block, packed_size):
+    """Eight runs' packed entries, `stride` apart, as the lanes of a block."""
+    for k in range(0, packed_size, WIDTH):
+        transpose(entries, k, stride, packed, (block * packed_size + k) * WIDTH, WIDTH)
+
+
+@_jit
+def _from_lanes(packed, block, packed_size, entries, stride):
+    """The lanes of a block as eight runs' packed entries, `stride` apart."""
+    for k in range(0, packed_size, WIDTH):
+        transpose(packed, (block * packed_size + k) * WIDTH, WIDTH, entries, k, stride)
+
+
+@_jit
+def _measure(sensors, first, last, packed, packed_size, measured, num_rows, num_blocks):
+    """⟨A_i, X⟩ of every block for the tiles of sensors from first to last."""
+    for k in range(0, packed_size, CHUNK):
+        count = min(CHUNK, packed_size - k)
+        for tile in range(first, last):
+            a = (tile * packed_size + k) * ROWS
+            for block in range(num_blocks):
+                b = (block * packed_size + k) * WIDTH
+                c = (block * num_rows + tile * ROWS) * WIDTH
+                _measuring_tile(
+                    sensors, a, 1, ROWS, 0, packed, b, WIDTH, 1, count, measured, c, WIDTH, k
                 )
 
 
 @_jit
-def _combine(sensors, num_chunks, num_rows, measured, packed, packed_size, num_blocks):
-    """Σ_i e_i A_i of every block, packed."""
-    rows = num_rows * WIDTH
-    for chunk in range(num_chunks):
+def _combine(sensors, first, last, measured, num_rows, gradient, packed_size, num_blocks):
+    """Add Σ_i e_i A_i over the tiles of sensors from first to last to every block, packed."""
+    for k in range(0, packed_size, ROWS):
         for block in range(num_blocks):
-            for k in range(0, CHUNK, ROWS):
-                a = chunk * num_rows * CHUNK + k
-                c = (block * packed_size + chunk * CHUNK + k) * WIDTH
-                _tile(
-                    sensors,
-                    a,
-                    1,
-                    CHUNK,
-                    measured,
-                    block * rows,
-                    WIDTH,
-                    num_rows,
-                    packed,
-                    c,
-                    WIDTH,
-                    False,
-                )
+            a, jump, tiles = (first * packed_size + k) * ROWS, packed_size * ROWS, last - first
+            b = (block * num_rows + first * ROWS) * WIDTH
+            c = (block * packed_size + k) * WIDTH
+            _combining_tile(
+                sensors,
+                a,
+                ROWS,
+                1,
+                jump,
+                measured,
+                b,
+                WIDTH,
+                tiles,
+                ROWS,
+                gradient,
+                c,
+                WIDTH,
+                first,
+            )
+
+
+@_jit
+def _weigh_errors(measured, at, count, y, first, scale, shrink, total, along, place):
+    """From measurements of a block to errors over m, lane by lane; their squares and products
+    are added up.
+    """
+    g, s, m = load(scale, place), load(shrink, place), spread(float(y.size))
+    squares, products = load(total, place), load(along, place)
+    for i in range(count):
+        seen = s * load(measured, at + i * WIDTH)
+        error = g * seen - spread(y[first + i])
+        squares = squares + error * error
+        products = products + error * seen
+        store(measured, at + i * WIDTH, error / m)
+    store(total, place, squares)
+    store(along, place, products)
 
 
 @_jit
@@ -180,12 +187,12 @@ def _combine_one(sensors, num_chunks, num_rows, measured, packed):
         zero = spread(0.0)
         c0, c1, c2, c3 = zero, zero, zero, zero
         for i in range(num_rows):
-            a, error = (chunk * num_rows + i) * CHUNK, broadcast(measured, i * WIDTH)
+            a, error = (chunk * num_rows + i) * GROUP, broadcast(measured, i * WIDTH)
             c0 = multiply_add(error, load(sensors, a), c0)
             c1 = multiply_add(error, load(sensors, a + WIDTH), c1)
             c2 = multiply_add(error, load(sensors, a + 2 * WIDTH), c2)
             c3 = multiply_add(error, load(sensors, a + 3 * WIDTH), c3)
-        at = chunk * CHUNK
+        at = chunk * GROUP
         store(packed, at, c0)
         store(packed, at + WIDTH, c1)
         store(packed, at + 2 * WIDTH, c2)
@@ -280,6 +287,13 @@ def _update(
 
 
 @_jit
+def width_of(size):
+    """The length of a row of the factor: for tiles and vectors to end within it."""
+    whole = -(-size // FACTOR_ROWS) * FACTOR_ROWS
+    return -(-whole // WIDTH) * WIDTH
+
+
+@_jit
 def advance(
     sensors,
     y,
@@ -306,9 +320,9 @@ def advance(
 
     Parameters
     ----------
-    sensors : flat (chunks, num_rows, CHUNK)
-        The packed sensors, off the diagonal doubled; the rows beyond y.size are zero.
-    factor : flat (runs, rank rounded up to a multiple of ROWS, size rounded up to one of WIDTH)
+    sensors : flat (tiles, packed_size, ROWS), for a lone run (chunks, y.size, GROUP)
+        The packed sensors, off the diagonal doubled, filled up with zeros.
+    factor : flat (runs, rank rounded up to a multiple of FACTOR_ROWS, width_of(size))
         T, filled up with zeros.
     scale, norm : flat (runs, rank)
         With one block the first entry of a row counts. The norms of WN are computed, all others are
@@ -322,20 +336,27 @@ def advance(
         The values of both steps; the last is not used: after the last update the iterate is only
         evaluated.
     """
-    width = -(-size // WIDTH) * WIDTH
-    rows = -(-rank // ROWS) * ROWS
-    num_measured = y.size
-    num_rows = -(-num_measured // ROWS) * ROWS
-    num_chunks = sensors.size // (num_rows * CHUNK)
-    packed_size = num_chunks * CHUNK
-    num_blocks = -(-order.size // WIDTH)
+    width = width_of(size)
+    rows = -(-rank // FACTOR_ROWS) * FACTOR_ROWS
     lone = groups.size > 0
-    stride = 1 if lone else WIDTH
-    buffer = np.empty(GROUP)
+    if lone:
+        num_rows = y.size
+        packed_size, num_blocks, together = sensors.size // num_rows, 1, 1
+        num_tiles = 1
+    else:
+        num_tiles = -(-y.size // ROWS)
+        num_rows = num_tiles * ROWS
+        packed_size, num_blocks = sensors.size // num_rows, -(-order.size // WIDTH)
+        together = max(1, TOGETHER // (packed_size * ROWS))
+    stride = packed_size + WIDTH  # a row that is stored in eights may go beyond its end
+    entries = np.zeros(num_blocks * WIDTH * stride)
     packed = np.zeros(num_blocks * packed_size * WIDTH)
+    gradient = np.zeros(num_blocks * packed_size * WIDTH)
     measured = np.zeros(num_blocks * num_rows * WIDTH)
-    slope = np.zeros(order.size)
-    square = np.zeros(-(-size // ROWS) * ROWS * width)
+    seen = np.empty(GROUP)
+    lanes = num_blocks * WIDTH
+    g, shrink, total, along = np.ones(lanes), np.ones(lanes), np.zeros(lanes), np.zeros(lanes)
+    square = np.zeros((size + WIDTH + FACTOR_ROWS) * width)
     scratch = np.zeros(rows * width)
     count = steps.shape[1] - 1
     left = order.size
@@ -352,80 +373,81 @@ def advance(
             run = order[i]
             if not alive[run]:
                 continue
-            start, place = run * rows * width, run * rank
-            lane = (i // WIDTH) * packed_size * WIDTH + i % WIDTH
+            start, place, at = run * rows * width, run * rank, i * stride
             if columns[run]:
                 for j in range(rank):
                     n = norm[place + j]
-                    _rescale(
-                        factor,
-                        start + j * width,
-                        width,
-                        scale[place + j] / (n * n),
-                        scratch,
-                        j * width,
-                    )
-                _pack_outer(
-                    scratch, 0, factor, start, rank, size, width, square, packed, lane, stride
+                    times = scale[place + j] / (n * n)
+                    _rescale(factor, start + j * width, width, times, scratch, j * width)
+                _outer(
+                    scratch, 0, factor, start, rank, size, width, square, entries, at, packed_size
                 )
             else:
-                _pack_outer(
-                    factor, start, factor, start, rank, size, width, square, packed, lane, stride
+                _outer(
+                    factor,
+                    start,
+                    factor,
+                    start,
+                    rank,
+                    size,
+                    width,
+                    square,
+                    entries,
+                    at,
+                    packed_size,
                 )
+            one_scale = not columns[run]
+            shrink[i] = 1.0 / norm[place] ** 2 if kind[run] == WEIGHT_NORM and one_scale else 1.0
+            g[i] = scale[place] if kind[run] != GRADIENT_DESCENT and one_scale else 1.0
+        total[:] = 0.0
+        along[:] = 0.0
         if lone:
-            _measure_one(groups, packed_size, packed, buffer, measured)
+            _measure_one(groups, packed_size, entries, seen, measured)
+            _weigh_errors(measured, 0, y.size, y, 0, g, shrink, total, along, 0)
+            if t < count:
+                _combine_one(sensors, packed_size // GROUP, y.size, measured, entries)
         else:
-            _measure(sensors, num_chunks, num_rows, packed, packed_size, measured, num_blocks)
+            for block in range(num_blocks):
+                _to_lanes(entries[block * WIDTH * stride :], stride, packed, block, packed_size)
+            for first in range(0, num_tiles, together):
+                last = min(first + together, num_tiles)
+                begin = first * ROWS
+                some = min(last * ROWS, y.size) - begin
+                _measure(sensors, first, last, packed, packed_size, measured, num_rows, num_blocks)
+                for block in range(num_blocks):
+                    at = (block * num_rows + begin) * WIDTH
+                    _weigh_errors(
+                        measured, at, some, y, begin, g, shrink, total, along, block * WIDTH
+                    )
+                if t < count:
+                    _combine(
+                        sensors, first, last, measured, num_rows, gradient, packed_size, num_blocks
+                    )
         for i in range(order.size):
             run = order[i]
             if not alive[run]:
                 continue
-            shrink = (
-                1.0 if kind[run] != WEIGHT_NORM or columns[run] else 1.0 / norm[run * rank] ** 2
-            )
-            g = 1.0 if kind[run] == GRADIENT_DESCENT or columns[run] else scale[run * rank]
-            at = (i // WIDTH) * num_rows * WIDTH + i % WIDTH
-            total, along = 0.0, 0.0
-            for k in range(num_measured):
-                seen = shrink * measured[at + k * WIDTH]
-                error = g * seen - y[k]
-                total += error * error
-                along += error * seen
-                measured[at + k * WIDTH] = error / num_measured
-            loss[run] = 0.5 * total / num_measured
-            slope[i] = along / num_measured
+            loss[run] = 0.5 * total[i] / y.size
             ended_at[run] = clock + t
             if not (stop_loss < loss[run] <= divergence_loss[run]):
                 alive[run] = False
                 left -= 1
         if t == count or left == 0:
             return
-        if lone:
-            _combine_one(sensors, num_chunks, num_rows, measured, packed)
-        else:
-            _combine(sensors, num_chunks, num_rows, measured, packed, packed_size, num_blocks)
+        if not lone:
+            for block in range(num_blocks):
+                _from_lanes(gradient, block, packed_size, entries[block * WIDTH * stride :], stride)
         for i in range(order.size):
             run = order[i]
             if not alive[run]:
                 continue
             start = run * rows * width
-            lane = (i // WIDTH) * packed_size * WIDTH + i % WIDTH
-            _unpack(packed, lane, stride, size, width, square)
-            for j in range(0, rank, ROWS):
+            _unpack(entries, i * stride, size, width, square)
+            for j in range(0, rank, FACTOR_ROWS):
                 for k in range(0, size, WIDTH):
-                    _tile(
-                        factor,
-                        start + j * width,
-                        width,
-                        1,
-                        square,
-                        k,
-                        width,
-                        size,
-                        scratch,
-                        j * width + k,
-                        width,
-                        False,
+                    a, c = start + j * width, j * width + k
+                    _factor_tile(
+                        factor, a, width, 1, 0, square, k, width, 1, size, scratch, c, width, 0
                     )
             _update(
                 kind[run],
@@ -433,7 +455,7 @@ def advance(
                 factor,
                 start,
                 scratch,
-                slope[i],
+                along[i] / y.size,
                 scale,
                 norm,
                 run * rank,
