@@ -24,6 +24,19 @@ def test_going_on_equals_never_having_stopped(kind):
     assert whole.history.perp_norm[-1] == pytest.approx(whole.perp_norm)
 
 
+@pytest.mark.parametrize("count", [2, 8, 9, 10, 17])
+def test_a_run_that_is_left_over_by_its_block_is_the_same(count):
+    """Eight go as a block, one more as a lone run: and again when others have ended."""
+    problem, W = small()
+    method, scales = wn.RPGD(STEP, STEP), np.linspace(0.2, 3.0, count)
+    options = {"tolerance": 10.0, "max_steps": 2_000}
+    data = wn.sweep(problem, {"m": method}, scales, W, **options)
+    alone = [wn.run(method, problem, g, W, **options) for g in scales]
+    assert len({end.num_steps for end in alone}) > 1
+    assert data.num_steps.values.ravel().tolist() == [end.num_steps for end in alone]
+    assert data.loss.values.ravel().tolist() == [end.loss for end in alone]
+
+
 def test_an_interruption_keeps_the_run(monkeypatch):
     from weightnorm.engine.backends import sensing
 

@@ -138,7 +138,9 @@ def test_data_that_is_no_npz_or_cannot_be_squared_is_refused_by_name(tmp_path, w
         path.write_bytes(contents[what])
     done = run("sweep", config, "--out", tmp_path / "out")
     assert done.exit_code == 2
-    said = "A has a largest entry of 1e+200" if what == "huge" else "not a file of np.savez or np.save"
+    said = (
+        "A has a largest entry of 1e+200" if what == "huge" else "not a file of np.savez or np.save"
+    )
     assert "own.npz" in plain(done.output)
     assert said in plain(done.output)
     assert "pickle" not in plain(done.output)

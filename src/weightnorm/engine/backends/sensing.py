@@ -20,6 +20,7 @@ from ...methods.steps import bind_steps
 from ...problems import MatrixSensing
 from ..batch import Batch, Position, Records, Start, record_by_pieces, settled
 
+NONE = np.empty(0)
 # the sensors as the kernel reads them, for as long as there is their problem
 LAYOUTS: WeakKeyDictionary[MatrixSensing, dict[tuple[int, ...], Vector]] = WeakKeyDictionary()
 
@@ -86,13 +87,6 @@ class SensingBatch(Batch):
             for steps in self._steps
         ]
         self._powers = np.array(powers, dtype=np.float64).ravel()
-        whole, group = math.lcm(kernels.ROWS, kernels.WIDTH), kernels.GROUP
-        if len(methods) > 1:
-            self._sensors = layout(problem, kernels.ROWS, whole, entries_first=True)
-            self._groups = np.empty(0)
-        else:
-            self._sensors = layout(problem, 1, group)
-            self._groups = layout(problem, group, group, entries_first=True)
         count, (_, size, rank) = len(methods), states[0].vector.shape
         self._size, self._rank, self._y = size, rank, np.array(problem.y)
         if (self._y.size, size * (size + 1) // 2) != problem.packed.shape:
@@ -149,12 +143,29 @@ class SensingBatch(Batch):
         if not going.size:
             return
         parts = np.array_split(going, min(self._threads, -(-going.size // 2)))
-        share(lambda part: self._call(part, count), parts, self._threads)
+        share(lambda part: self._advance_part(part, count), parts, self._threads)
 
-    def _call(self, order: NDArray[np.intp], count: int) -> None:
-        first = int(self.ended_at[order[0]])
+    def _advance_part(self, part: NDArray[np.intp], count: int) -> None:
+        """Eight to a block; one that would have a block for itself goes as a lone run."""
+        together = part.size - (part.size % self._kernels.WIDTH == 1)
+        if together:
+            self._call(part[:together], count, lone=False)
+        if together < part.size:
+            self._call(part[together:], count, lone=True)
+
+    def _layouts(self, lone: bool) -> tuple[Vector, Vector]:
+        """The sensors as the kernel reads them for a block, or twice for a lone run."""
+        kernels, problem = self._kernels, self.problem
+        if lone:
+            group = kernels.GROUP
+            return layout(problem, 1, group), layout(problem, group, group, entries_first=True)
+        whole = math.lcm(kernels.ROWS, kernels.WIDTH)
+        return layout(problem, kernels.ROWS, whole, entries_first=True), NONE
+
+    def _call(self, order: NDArray[np.intp], count: int, lone: bool) -> None:
+        first, (sensors, groups) = int(self.ended_at[order[0]]), self._layouts(lone)
         self._kernels.advance(
-            self._sensors,
+            sensors,
             self._y,
             self._size,
             self._factor.reshape(-1),
@@ -172,7 +183,7 @@ class SensingBatch(Batch):
             self.divergence_loss,
             self._values(order, first, count),
             first,
-            self._groups,
+            groups,
         )
 
     def _values(self, order: NDArray[np.intp], first: int, count: int) -> Array:
