@@ -237,11 +237,14 @@ def flow(field, start, until=4000.0):
 
 
 class TestLayers:
-    def test_steps_far_too_large_are_not_promised_and_leak_no_warning(self):
+    @pytest.mark.parametrize("step", [0.01, 0.03, 0.3, 10.0])
+    def test_steps_far_too_large_are_not_promised_and_leak_no_warning(self, step):
         rng = np.random.default_rng(0)
         X, Y, W = (rng.standard_normal(shape) for shape in ((30, 6), (30, 3), (3, 6)))
-        said = theory.linear_layer_limit(X, Y, W, 0.7, step=0.01, momentum=0.9, frozen_steps=20)
+        said = theory.linear_layer_limit(X, Y, W, 0.7, step=step, momentum=0.9, frozen_steps=20)
         assert not said.applies
+        assert np.isfinite(said.weight).all()
+        assert np.isinf(said.error).any()
 
     @pytest.mark.parametrize("method", ["rpgd", "wn"])
     @pytest.mark.parametrize("centred", [True, False])

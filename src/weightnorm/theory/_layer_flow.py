@@ -10,7 +10,7 @@ u knows nothing of R, which adds h·l·R⟨w, u⟩u to the field.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -154,6 +154,11 @@ def row_end(problem: LeastSquares, y: Array, row: Array, steps: RowSteps, b0: fl
             lambda at: flow.slope(at) <= low,
             watch,
         )
+    if not np.isfinite(state).all():  # steps far too large for a first order
+        if steps.corrected:
+            plain = row_end(problem, y, row, replace(steps, corrected=False), b0)
+            return replace(plain, settled=False)
+        state, done = first, False
     square = float(flow.at(state)[0])
     # a row in the row space has no w⊥, and none comes
     off = float(np.exp(state[-3]) / np.sqrt(square)) if start.off > 0.0 else 0.0
