@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from ._support import moved as _moved
+from ._support.interrupts import held as _held
 from ._support.late import OFFERED as _OFFERED
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def __getattr__(name: str) -> _Any:
     value: _Any
     if name in _PLACES:
         module, colon, _ = _PLACES[name].partition(":")
-        loaded = _import_module(f"weightnorm.{module}")
+        with _held():  # NumPy cannot be imported again where Ctrl-C broke it off
+            loaded = _import_module(f"weightnorm.{module}")
         value = getattr(loaded, name) if colon else loaded
     elif name == "verify":
         value = _import_module("weightnorm._support.extensions").load(name)

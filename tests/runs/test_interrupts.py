@@ -122,10 +122,11 @@ def test_the_first_run_of_a_session_may_be_broken_off(seconds):
     code = (
         "import signal, weightnorm as wn\n"
         "p, w = wn.datasets.make_regression(seed=0), wn.datasets.random_direction(50, 0)\n"
+        "run, method = wn.run, wn.RPGD(0.01, 0.01)\n"
         "signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))\n"
         f"signal.setitimer(signal.ITIMER_REAL, {seconds})\n"
         "try:\n"
-        "    wn.run(wn.RPGD(0.01, 0.01), p, 2.0, w)\n"
+        "    run(method, p, 2.0, w)\n"
         "    signal.setitimer(signal.ITIMER_REAL, 0)\n"
         "except KeyboardInterrupt as error:\n"
         "    print(type(error).__name__)\n"
@@ -134,3 +135,21 @@ def test_the_first_run_of_a_session_may_be_broken_off(seconds):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split()[-1:] == ["converged"], done.stderr
     assert done.stdout.split()[:-1] in ([], ["Interrupted"])
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.1])
+def test_a_name_is_loaded_whole_or_not_at_all(seconds):
+    """A public name loads NumPy, which cannot be imported again once it was broken off."""
+    code = (
+        "import signal, weightnorm as wn\n"
+        "signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))\n"
+        f"signal.setitimer(signal.ITIMER_REAL, {seconds})\n"
+        "try:\n"
+        "    wn.run\n"
+        "    signal.setitimer(signal.ITIMER_REAL, 0)\n"
+        "except KeyboardInterrupt:\n"
+        "    pass\n"
+        "print(wn.run.__name__, wn.datasets.random_direction(3, 0).shape)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["run", "(3,)"], done.stderr
