@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import weightnorm as wn
@@ -35,6 +35,8 @@ def instances(draw):
         w0 = w0 / np.linalg.norm(w0)
     scale = draw(st.sampled_from([-2.0, -0.4, 0.1, 1.0, 2.0, 3.5]))
     step, ratio = draw(st.sampled_from([0.005, 0.05])), draw(st.sampled_from([0.2, 1.0, 2.0]))
+    # what rounding leaves off the row space grows by e^(g0²/2c): then nothing holds but to that
+    assume(kind != "row space" or scale**2 <= 20.0 * ratio)
     return problem, scale, w0, step, ratio
 
 

@@ -75,7 +75,10 @@ def fit_table(
     if folds > len(features):
         raise TableError(f"{folds} folds are more than the {len(features)} rows there are")
     values = np.asarray(target) if classify else np.asarray(target, dtype=np.float64)
-    if classify and not all(isinstance(label, LABELS) for label in pd.unique(values).tolist()):
+    dated = values.dtype.kind in "mM"  # before pandas 3 these are whole numbers in a list
+    if classify and (
+        dated or not all(isinstance(label, LABELS) for label in pd.unique(values).tolist())
+    ):
         kind = getattr(target, "dtype", values.dtype)
         raise TableError(f"the target has labels of the type {kind}; make them text first")
     splits = _splits(values, classify, folds)
