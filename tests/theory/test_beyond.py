@@ -246,6 +246,15 @@ class TestLayers:
         assert np.isfinite(said.weight).all()
         assert np.isinf(said.error).any()
 
+    def test_steps_so_large_that_nothing_can_be_followed(self):
+        """Not even the flow, over so long a time of the frozen steps: the start is the answer."""
+        rng = np.random.default_rng(1)
+        X, Y, W = (rng.standard_normal(shape) for shape in ((30, 6), (30, 3), (3, 6)))
+        X = X - X.mean(axis=0)
+        said = theory.linear_layer_limit(X, Y, W, 0.7, step=10.0, momentum=0.5, frozen_steps=20)
+        assert not said.applies
+        assert np.isfinite(said.weight).all()
+
     @pytest.mark.parametrize("method", ["rpgd", "wn"])
     @pytest.mark.parametrize("centred", [True, False])
     @pytest.mark.parametrize("tall", [True, False])
