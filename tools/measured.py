@@ -359,7 +359,7 @@ def page(data: dict[str, Any]) -> str:
         "## Runs and sweeps",
         "",
         "The paper's Figure 1 sweep: m = 20, d = 50,",
-        "40 scales × 100 starts, step 0.005, until loss ≤ 1e-5; medians of 5 interleaved repeats, "
+        "40 scales × 100 starts, step 0.005, until loss ≤ 1e-5; medians of interleaved repeats, "
         "nanoseconds per",
         "iteration and run.",
         "",
