@@ -8,6 +8,7 @@ import pytest
 import weightnorm as wn
 from weightnorm.problems.dask.lapack import fold_rows
 from weightnorm.problems.losses import Squared
+from weightnorm.runs.step_search import search_steps
 
 NUMBERS = np.arange(1.0, 41.0)
 
@@ -134,6 +135,24 @@ def test_a_sensing_problem_that_was_changed_is_refused(change):
     size = problem.dimension
     with pytest.raises(ValueError, match="a MatrixSensing was changed after it was made"):
         wn.run(wn.RPGD(0.01, 0.01), problem, 1.0, np.eye(size)[:, :2], max_steps=5)
+
+
+@pytest.mark.parametrize("wider", [True, False])
+def test_a_sensing_problem_that_is_changed_under_way_is_refused(wider):
+    """By a callback, say: the sensors are laid out anew when blocks become lone runs."""
+    problem = wn.datasets.make_sensing(size=8, rank=1, num_measurements=24, seed=0)
+    start = wn.datasets.sensing_start(8, alpha=0.1, seed=0)
+    seen = []
+
+    def change(ended, total):
+        seen.append(ended)
+        m, entries = problem.packed.shape
+        problem.packed = np.ones((m, entries + 60) if wider else (m + 60, entries))
+
+    task = (lambda step: wn.RPGD(step, step), start["scale"], start["direction"])
+    with pytest.raises(ValueError, match="a MatrixSensing was changed after it was made"):
+        search_steps(problem, [task], progress=change, threads=1)
+    assert len(seen) == 1
 
 
 @pytest.mark.parametrize("which", ["R", "rows"])

@@ -89,8 +89,7 @@ class SensingBatch(Batch):
         self._powers = np.array(powers, dtype=np.float64).ravel()
         count, (_, size, rank) = len(methods), states[0].vector.shape
         self._size, self._rank, self._y = size, rank, np.array(problem.y)
-        if (self._y.size, size * (size + 1) // 2) != problem.packed.shape:
-            raise ValueError("a MatrixSensing was changed after it was made; make it anew")
+        self._require_unchanged()
         self._factor = np.zeros(
             (count, -(-rank // kernels.FACTOR_ROWS) * kernels.FACTOR_ROWS, kernels.width_of(size))
         )
@@ -153,8 +152,15 @@ class SensingBatch(Batch):
         if together < part.size:
             self._call(part[together:], count, lone=True)
 
+    def _require_unchanged(self) -> None:
+        """Refuse sensors of other shapes than the runs have: the kernel reads without asking."""
+        entries = self._size * (self._size + 1) // 2
+        if (self._y.size, entries) != self.problem.packed.shape:
+            raise ValueError("a MatrixSensing was changed after it was made; make it anew")
+
     def _layouts(self, lone: bool) -> tuple[Vector, Vector]:
         """The sensors as the kernel reads them for a block, or twice for a lone run."""
+        self._require_unchanged()  # they are taken from the problem, also long after the start
         kernels, problem = self._kernels, self.problem
         if lone:
             group = kernels.GROUP
